@@ -1,5 +1,6 @@
 """What own final labels, and which sets are empty, tell a party that chooses rows or lies."""
 
+from contextlib import suppress
 from itertools import islice
 
 import numpy as np
@@ -13,12 +14,15 @@ from secfc.comparing.batch import Evaluating
 from secfc.errors import CheatError
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import primes_of
+from secfc.field.residues import reduce
 from secfc.kmeans.plain import Plain, PublicSets
 from secfc.kmeans.program import lloyd
+from secfc.operations import full as of_full
 from secfc.operations import nearest as of_nearest
 from secfc.operations.nearest import nearest, plain_nearest
 from secfc.operations.pairs import pairs, plain_pairs
 from secfc.operations.secure import Secure
+from secfc.sharing.residue_bytes import to_bytes
 
 
 class TestChosenRows:
@@ -149,6 +153,13 @@ def clear(start, k, **lies):
     return ended(lloyd(made, k=k, max_iter=1, fewest=1))
 
 
+def one_round(start):
+    """The labels of the first round."""
+    rows, full = ROWS.astype(object), tuple(range(start.max() + 1))
+    of = ended(Plain(rows, start, np.ones(12, dtype=np.int64), len(full)).means(start, full))
+    return plain_nearest(plain_pairs(rows, of), full, m=12)
+
+
 @pytest.mark.parametrize(("liar", "number"), [(LyingDealer, 1), (LyingEvaluator, 2)])
 def test_a_real_dealer_or_first_evaluator_can_send_rows_to_sets_and_nobody_notices(liar, number):
     homes = np.random.default_rng(5).integers(0, 3, 12)
@@ -216,6 +227,42 @@ def test_a_real_evaluator_can_have_a_row_count_many_times_and_nobody_notices(mon
     net.assert_as(expected, *net.run())
 
 
+@pytest.mark.parametrize("targets", [(3, 7), (4, 5), (6, 8), (10, 9)])
+def test_a_real_dealer_that_gives_wrong_halves_reads_a_label_for_each_prime_from_which_sets_are_empty(
+    monkeypatch, targets
+):
+    """With wrong halves of lambda a bit b becomes e + (1 - 2 e) b. Here e is a half of all rows but one, and
+    -(m - 1) / 2 of that one: the size of the set is 0 if the row is not in it. Each prime has another row.
+    """
+    halves, opened, real = [], [], of_full.opened
+
+    def dealer(me, masks):
+        halves.append(1)
+        rest = masks - of_nearest._of_first(me, me.roles.first, masks.shape)
+        for at, (p, row) in enumerate(zip(me.code.primes, targets, strict=True)):
+            if len(halves) == 1:
+                wrong = np.full(12, pow(2, -1, p))
+                wrong[row] = -11 * pow(2, -1, p) % p
+                rest[at] += wrong * (1 - 2 * masks[0].astype(int))
+        me.send(me.roles.second, "half", to_bytes(reduce(rest, me.code.moduli), me.code.primes))
+        return
+        yield
+
+    def noted(me, product):
+        found = yield from real(me, product)
+        if me.number == 1:
+            opened.append(found)
+        return found
+
+    monkeypatch.setattr(of_nearest, "_dealer", dealer)
+    monkeypatch.setattr(of_full, "opened", noted)
+    start = START % 2
+    with suppress(CheatError):  # labels that are not one-hot, where the run gets so far
+        Net(ROWS, start, 2, max_iter=1).run()
+    labels = one_round(start)
+    assert [not plane[0, 0] for plane in opened[1]] == [labels[row] == 1 for row in targets]
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_a_real_evaluator_can_turn_opened_bits_and_so_end_the_run_and_nobody_notices(monkeypatch, first):
     def hidden(self, plan, masked):
@@ -228,9 +275,7 @@ def test_a_real_evaluator_can_turn_opened_bits_and_so_end_the_run_and_nobody_not
     labels, n_iter, converged = Net(ROWS, START, 3).run()
     assert (n_iter, converged) == (1, True)
     assert in_the_clear(ROWS, START, 3).n_iter > 1
-    once = ended(Plain(ROWS.astype(object), START, np.ones(12, dtype=np.int64), 3).means(START, (0, 1, 2)))
-    expected = plain_nearest(plain_pairs(ROWS.astype(object), once), (0, 1, 2), m=12)
-    assert np.concatenate([labels[j] for j in sorted(labels)]).tolist() == expected.tolist()
+    assert np.concatenate([labels[j] for j in sorted(labels)]).tolist() == one_round(START).tolist()
 
 
 @pytest.mark.parametrize("row", [4, 5, 6, 7])
