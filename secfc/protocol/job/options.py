@@ -19,8 +19,8 @@ from typing import Any, Literal, get_args, get_type_hints
 from secfc.field.residues import MAX_ROWS
 
 Disclosure = Literal["coded", "labels"]
-"""Who learns distances. "labels": nobody, only labels are learned; "coded": the server, which receives every
-client's coded distances."""
+"""Who learns distances. "labels": nobody; "coded": the server, which receives every client's coded
+distances."""
 
 Auto = Literal["auto"]
 AUTO: Auto = "auto"
@@ -133,10 +133,13 @@ class Agreed:
     disclosure: Disclosure = option(
         "labels",
         '{"labels", "coded"}',
-        'What the server receives. "labels": only labels, which three parties compute together; no two '
-        'of these three may collude (docs/threat-model.md). "coded": every client\'s coded distances, as in '
+        'Who learns distances. "labels": nobody. Three parties compute the labels together; no two of these '
+        "three may collude (docs/threat-model.md). Each party learns the labels of its own rows; with "
+        "k-means++, several starts or k, IDs, owners, predictions or anything opened, everybody learns all "
+        "labels of every round. "
+        '"coded": the server receives every client\'s coded distances, as in '
         "the paper, from which it can compute more than distances.",
-        help="What the server receives: labels or coded distances.",
+        help="Who learns distances: nobody, or the server, from coded distances.",
     )
     max_liars: int = option(
         0,
@@ -144,7 +147,7 @@ class Agreed:
         "A: number of clients that may share inconsistently or send wrong answers. They are detected, "
         "named in ``result.faults`` and excluded, and the result stays exact. If S clients vanish, n >= "
         "2(ell + t) - 1 + S + 2A clients are needed. With 0 nothing is checked. One of the three that "
-        "compare can read all rows by lies, whatever `max_liars` (docs/threat-model.md).",
+        "compare can read rows by lies, whatever `max_liars` (docs/threat-model.md).",
         least=0,
         help="Number of parties that may send wrong answers; each needs two more parties.",
     )
