@@ -62,13 +62,18 @@ def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, N
     for first in range(0, max(planned.counts), step):
         parts = {owner: _part(planned.rows(owner), first, step) for owner in sorted(left)}
         sizes = {owner: width * (part.stop - part.start) for owner, part in parts.items() if part != _NONE}
+        if not sizes:
+            break
         own = None
         if me.number in sizes:
             own = _segments(me, given.own[first : first + step], given.unit)
         dealings = yield from dealt_by_owners(me, sizes, own)
         if held is not None:
-            for owner, one in dealings.shares.items():
-                _store(me, one, held, parts[owner])
+            for owner in sizes:
+                if owner in dealings.shares:
+                    _store(me, dealings.shares[owner], held, parts[owner])
+                else:
+                    held[..., parts[owner]] = 0  # of whoever is refused or lost, and never what was in memory
         refused |= dealings.refused
         cheats |= cannot_be_honest(refused, known=cheats, most=me.max_liars)
         lost |= sizes.keys() - set(dealings.kept)

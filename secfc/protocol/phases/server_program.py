@@ -4,6 +4,8 @@ It runs the program too, as party 0: it learns what everybody learns, and says w
 that it carries is sealed.
 """
 
+from collections import Counter
+
 import numpy as np
 
 from secfc.errors import MessageError
@@ -12,7 +14,7 @@ from secfc.kmeans.search import LabelResult
 from secfc.operations.beginning.rows import SharedRows, ToShare
 from secfc.protocol.context import in_memory
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import Message, Step, StepReport
+from secfc.protocol.messages import SERVER, Message, Step, StepReport
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
 from secfc.protocol.program.party_of import party_of
 from secfc.protocol.program.stepping import Stepping
@@ -32,6 +34,7 @@ class ServerProgram(ServerPhase):
         super().__init__(context, introductions, Shared(planned=introductions.layout()))
         self.check(self.layout)
         self._cheats: tuple[int, ...] = ()
+        self._dealt = Counter[int]()  # blocks of rows, each a piece to every other client
         self._round, layout, job = 0, self.layout, context.job
         me = party_of(
             job,
@@ -42,6 +45,7 @@ class ServerProgram(ServerPhase):
             transcript=self.introductions.transcript,
             secrets={},
         )
+        me.inbox.lost |= context.gathering.left_out.keys()
         nothing: Floats = np.empty((0, job.d))
         brought = Brought(
             run=context.session.run,
@@ -61,18 +65,22 @@ class ServerProgram(ServerPhase):
     @property
     def awaited(self) -> tuple[int, ...]:
         """Parties that it waits for itself."""
-        return () if self._steps.ended else self._steps.me.awaited
+        return () if self._steps.ended else tuple(j for j in self._steps.me.awaited if j != SERVER)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """As `awaited`, or clients that have sent the first evaluator less than others did.
+        """Clients that have not sent a piece; then those that have sent the first evaluator less than others.
 
-        All clients that do not compare send it equally many messages.
+        All clients that do not compare send it equally many messages, apart from pieces.
         """
         job, gathering = self.context.job, self.context.gathering
         _, first, _ = job.comparers
         alike = [j for j in gathering.present if j not in job.comparers]
-        sent = {j: carried(Step.__name__, j, first) for j in alike}
-        late = tuple(j for j, count in sent.items() if count < max(sent.values()))
+        if self.state is State.SHARE:
+            links = [(j, to) for j in alike for to in gathering.members if to != j]
+            late = tuple({j for j, to in links if carried(Step.__name__, j, to) < self._dealt[j]})
+        else:
+            sent = {j: carried(Step.__name__, j, first) - self._dealt[j] * (first <= job.n) for j in alike}
+            late = tuple(j for j, count in sent.items() if count < max(sent.values()))
         return late or self.awaited or job.comparers
 
     @property
@@ -89,7 +97,7 @@ class ServerProgram(ServerPhase):
 
     def first(self) -> list[Message]:
         """Begin."""
-        return self._go_on()
+        return self._ended(self._steps.go_on())
 
     def step(self, message: Message) -> ServerStep:
         """Take a message of the program and run on."""
@@ -98,26 +106,23 @@ class ServerProgram(ServerPhase):
         if self._steps.ended:
             return self, []
         self._steps.take(message)
+        self._dealt[message.sender] += message.tag == b"root"
         self.context.gathering.absent.discard(message.sender)
-        return self, self._go_on()
+        return self, self._ended(self._steps.go_on())
 
     def absent(self, client: int) -> ServerStep:
-        """While rows are shared it is left out with its rows; later its rows stay in.
+        """If its rows are not shared yet, it is left out with them; otherwise they stay in.
 
         TooManyFaultsError if it compares or too few are left.
         """
         gathering = self.context.gathering
-        if self.state is State.SHARE and client <= self.context.job.n:
-            self.leave_out({client: "absent"})
-        else:
-            gathering.absent.add(client)
+        gathering.absent.add(client)
         gathering.require_comparers()
         gathering.require(len(gathering.present))
-        self._steps.me.inbox.lost.add(client)
-        return self, self._go_on()
+        return self, self._ended(self._steps.lose(client))
 
-    def _go_on(self) -> list[Message]:
-        messages = self._steps.go_on()
+    def _ended(self, messages: list[Message]) -> list[Message]:
+        """The messages. The result is kept if the program has ended."""
         found = self._steps.result
         if found is not None:
             nobody_knows = np.full(self.layout.m, -1, dtype=np.int32)
@@ -134,8 +139,8 @@ class ServerProgram(ServerPhase):
     def rows_are(self, shared: SharedRows) -> None:
         """See `Watching`. TooManyFaultsError when the run needs a client that is left out."""
         gathering = self.context.gathering
-        out = {j: reason for j, reason in shared.cheats.items() if j not in gathering.left_out}
-        self.leave_out(out)
+        self.leave_out(dict.fromkeys(shared.lost, "absent") | shared.cheats)
+        gathering.absent -= gathering.left_out.keys()
         pairs = open_pairs(shared.unread, gathering.left_out)
         self.unread, self._cheats = tuple(pairs), tuple(sorted(shared.cheats))
         gathering.silence(self._steps.me.unsure, self.context.job.max_liars - self._steps.me.max_liars)

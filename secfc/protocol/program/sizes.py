@@ -7,7 +7,7 @@ from secfc.field.packing import packed_bytes
 from secfc.operations.beginning.in_range import most_numbers
 from secfc.operations.beginning.rows import BLOCK
 from secfc.protocol.job.job import Job
-from secfc.protocol.parties.dealing import most_piece_bytes
+from secfc.protocol.parties.dealing import most_piece_bytes, most_told_bytes
 
 
 @cache
@@ -26,4 +26,4 @@ def most_report_bytes(job: Job, primes: int) -> int:
     """Bytes of the largest message to or from the coordinator."""
     if not job.is_program:
         return 0
-    return packed_bytes((primes, 2 * job.k, 1)) + job.n * (job.n + 8) + 64
+    return packed_bytes((primes, 2 * job.k, 1)) + most_told_bytes(job.n, primes, job.ell + job.t) + 64

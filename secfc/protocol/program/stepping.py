@@ -5,10 +5,15 @@ from typing import Any, Generic, TypeVar
 
 from secfc.comparing.role import Data
 from secfc.crypto.channel import Channels
+from secfc.crypto.handshake import DIGEST_BYTES
 from secfc.errors import CheatError, MessageError
 from secfc.protocol.messages import Message, Step, StepNotice, StepReport
+from secfc.protocol.messages.turns import RepeatedError
 from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import COORDINATOR, Party
+
+LOST = "lost"
+"""The tag of a notice of a party for which no other is to wait."""
 
 Result = TypeVar("Result")
 
@@ -41,6 +46,12 @@ class Stepping(Generic[Result]):
         if not tag.isascii():
             raise MessageError(f"{type(message).__name__}: a tag of party {message.sender} is no text")
         place = Place(message.step, tag.decode(), message.seen)
+        if isinstance(message, StepNotice) and place.tag == LOST:
+            self.me.inbox.lost.add(int.from_bytes(message.data))
+            return
+        if self.me.inbox.has_had(message.sender, place):
+            text = f"party {message.sender} sent {place.tag} of step {place.step} twice"
+            raise RepeatedError(text)
         self.me.inbox.check(message.sender, place)
         if isinstance(message, Step):
             assert self._channels is not None
@@ -59,6 +70,8 @@ class Stepping(Generic[Result]):
 
     def go_on(self) -> list[Message]:
         """Run on as far as possible, and return what is to be sent."""
+        if self.ended:
+            return []
         try:
             next(self._program)
         except StopIteration as end:
@@ -68,6 +81,14 @@ class Stepping(Generic[Result]):
         found = [self._message(*one) for one in self.me.outbox]
         self.me.outbox.clear()
         return [one for one in found if one is not None]
+
+    def lose(self, client: int) -> list[Message]:
+        """At the coordinator: wait no longer for a client, tell the others, and run on."""
+        me, place = self.me, Place(self.me.step, LOST, bytes(DIGEST_BYTES))
+        me.inbox.lost.add(client)
+        others = [j for j in me.roles.everybody if j not in (COORDINATOR, client)]
+        me.outbox += [(j, place, client.to_bytes(2)) for j in others]
+        return self.go_on()
 
     def _message(self, recipient: int, place: Place, data: Data) -> Message | None:
         number, me = self._sent.get(recipient, 0), self.me
