@@ -10,9 +10,12 @@ messages get lost between parties that go on, which no carrier does.
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import pytest
 
 from secfc.drivers.setup import Setup
+from secfc.operations.beginning import rows as program_rows
 from secfc.protocol.job import row_layout
 from secfc.protocol.job.cases import LabelsOnly, Predict, Union
 from secfc.protocol.job.job import Job
@@ -20,7 +23,7 @@ from secfc.protocol.job.job import Job
 from .faults import Ending, Fault, Kind, Scenario, run_faulty
 from .jobs import draw_setup, draw_size
 from .kills import PLACES
-from .lying import HOWS, Lie
+from .lying import HOWS, STEPS, TOLD, Lie
 
 FORGED = 0.1
 HARMLESS: tuple[Kind, ...] = ("delay", "duplicate")
@@ -59,7 +62,7 @@ class Case:
 def draw(seed: int) -> Case:
     """The simulation of a seed."""
     rng = random.Random(seed)
-    rows_of = rng.choice(("clients",) * 12 + ("union",) * 3 + ("owners",) * 3 + ("overlap",))
+    rows_of = rng.choice([*["clients", "program"] * 8, *["union", "owners"] * 3, "overlap"])
     size = draw_size(rng, liars=rng.choice((0, 1, 1, 2)) if rows_of != "owners" else rng.choice((0, 1)))
     setup = draw_setup(rng, size, seed=seed, rows_of=rows_of)
     liars, gone = size.taken[: size.liars], size.taken[size.liars :]
@@ -72,7 +75,10 @@ def draw(seed: int) -> Case:
         faults += [_fault(rng, rng.choice(("mute", "deaf")), j) if lossy else _crash(rng, j) for j in gone]
         faults += [_fault(rng, rng.choice(("corrupt", "rot")), j) for j in liars]
     for _ in range(rng.choice((0, 1, 3))):
-        faults.append(_fault(rng, rng.choice(HARMLESS), rng.randint(1, size.n)))
+        harmless = _fault(rng, rng.choice(HARMLESS), rng.randint(1, size.n))
+        # Parties of a program are few steps apart, because carriers keep what was sent before in order.
+        late = min(harmless.count, 20) if setup.job.is_program else harmless.count
+        faults.append(replace(harmless, count=late))
     return Case(
         setup=setup,
         scenario=Scenario(seed=seed, faults=tuple(faults), lies=tuple(lies), forged=FORGED),
@@ -130,7 +136,7 @@ def _lies_of(rng: random.Random, job: Job, liars: tuple[int, ...]) -> tuple[list
         if rng.random() < 0.15
     ]
     together = rng.random() < 0.3
-    all_in = rng.choice(("Echo", "CentreShare", "Witness", *[None] * 7))
+    all_in = rng.choice(("Echo", "CentreShare", "Witness", *[None] * 7)) if not job.is_program else None
     sharing = tuple(rng.sample([j for j in range(1, job.n + 1) if j not in liars], job.threshold - 1))
     lies: list[Lie] = []
     for client in liars:
@@ -147,7 +153,9 @@ def _lies_of(rng: random.Random, job: Job, liars: tuple[int, ...]) -> tuple[list
 
 
 def _answer(job: Job) -> str:
-    """The type of message in which clients answer."""
+    """The type of message, or the tag, in which clients answer."""
+    if job.is_program:
+        return "hidden"
     return "MaskedAnswer" if isinstance(job.disclosure, LabelsOnly) else "CodedDistances"
 
 
@@ -159,13 +167,13 @@ def _lie(
     what: str | None = None,
     how: str | None = None,
 ) -> Lie:
-    answers = {"CodedDistances", "MaskedAnswer"}
-    what = what or rng.choice([one for one in HOWS if one not in answers - {_answer(job)}])
+    answers, hows = {"CodedDistances", "MaskedAnswer"}, STEPS if job.is_program else HOWS
+    what = what or rng.choice([one for one in hows if one not in answers - {_answer(job)}])
     others = [j for j in range(1, job.n + 1) if j != client]
     towards = tuple(sorted(rng.sample(others, rng.choice((0, 1, 1, 2, job.n - 1)))))
-    if what in {"Ready", "Report", "Evidence", *answers} and how != "false":
+    if what in {"Ready", "Report", "Evidence", *answers, *TOLD} and how != "false":
         towards = ()
-    chosen = how or rng.choice(HOWS[what])
+    chosen = how or rng.choice(hows[what])
     if what == "Report" and chosen == "false":
         towards = tuple(sorted(rng.sample(others, rng.choice((1, 1, 2)))))
     return Lie(
@@ -188,9 +196,8 @@ def run(case: Case) -> Ending:
 @contextmanager
 def parts_of(rows: int) -> Iterator[None]:
     """Cut messages in parts of `rows` rows while the context is active."""
-    before = row_layout.PART_BYTES, row_layout.PART_ROWS
-    row_layout.PART_BYTES, row_layout.PART_ROWS = 1, rows
-    try:
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(row_layout, "PART_BYTES", 1)
+        patches.setattr(row_layout, "PART_ROWS", rows)
+        patches.setattr(program_rows, "BLOCK", 2 * rows)
         yield
-    finally:
-        row_layout.PART_BYTES, row_layout.PART_ROWS = before

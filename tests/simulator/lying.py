@@ -32,6 +32,8 @@ from secfc.protocol.messages import (
     MaskedAnswer,
     Message,
     Report,
+    Step,
+    StepReport,
 )
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_share import ClientShare
@@ -39,7 +41,7 @@ from secfc.protocol.signed import report_statement
 
 How = Literal[
     "withhold", "repeat", "stale", "garbage", "cut", "inside", "residue", "one", "all", "codeword", "sets",
-    "false", "unsigned", "uncalled",
+    "false", "unsigned", "uncalled", "unseen",
 ]  # fmt: skip
 
 _RANGE_ROUND = 0
@@ -62,6 +64,25 @@ HOWS: dict[str, tuple[How, ...]] = {
 }  # fmt: skip
 """What a liar can do to messages of each type."""
 
+_SHARES: tuple[How, ...] = (
+    "withhold", "repeat", "stale", "one", "all", "codeword", "cut", "residue", "garbage", "unseen",
+)  # fmt: skip
+
+STEPS: dict[str, tuple[How, ...]] = {
+    "root": ("withhold", "repeat", "garbage", "cut", "inside", "unseen"),
+    "piece": ("withhold", "repeat", "garbage", "cut", "inside", "residue", "unseen"),
+    "proof": ("withhold", "repeat", "garbage", "cut", "inside", "unseen"),
+    "refused": ("withhold", "repeat", "garbage", "cut", "inside", "unseen"),
+    "share": _SHARES,
+    "hidden": _SHARES,
+    "answer": _SHARES,
+    "labels": _SHARES,
+}
+"""The same by the tag of a step, in a job that is one program."""
+
+TOLD = {"root", "proof", "refused"}
+"""Tags of steps that the coordinator alone is told."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lie:
@@ -71,7 +92,7 @@ class Lie:
     ----------
     client : int
     what : str
-        The type of message.
+        The type of message, or the tag of a step.
     how : str
         "withhold": it is not sent. "repeat": it is sent twice. "stale": it has the residues of the previous
         answer. "garbage": sealed bytes are random. "cut": it has another size. "inside": bytes are changed
@@ -79,7 +100,8 @@ class Lie:
         or all are changed. "codeword": residues are those of another polynomial, which agrees with the
         answers of `sharing` and is the same for all who lie in this way. "sets": sets have changed places.
         "false": combinations of what `towards` dealt are changed, and signed. "unsigned": the signature is
-        wrong. "uncalled": evidence that nobody asked for.
+        wrong. "uncalled": evidence that nobody asked for. "unseen": it says
+        that other numbers were opened before.
     at, count : int
         The first message of this type that is changed, counted from 0 by recipient, and the number of them.
     towards : tuple of int
@@ -125,7 +147,7 @@ class LyingClient(Client):
         self._signing: Identity = given["identity"]
         self._lies, self._rng = list(lies), rng
         self._counts: dict[tuple[str, int], int] = {}
-        self._before: PackedResidues | None = None
+        self._before = dict[str, PackedResidues]()
         self._weight, self._question = 0, (0, 0)  # of all rows; primes and sets of the last question
         self.lied: set[str] = set()
         identify = cast(ClientIdentify, self.phase)
@@ -157,11 +179,11 @@ class LyingClient(Client):
         return lies
 
     def _sealed(
-        self, purpose: bytes, peer: int, at: tuple[int, int], payload: bytes, seal: Callable[[bytes], Sealed]
+        self, what: str, peer: int, at: tuple[int, int], payload: bytes, seal: Callable[[bytes], Sealed]
     ) -> Sealed:
         """Seal the payload of a round and part, with its lies; or return random bytes."""
-        honest = payload
-        for lie in self._drawn(_BY_PURPOSE[purpose], peer, sealing=True):
+        honest, first = payload, self._first_residue(what, at)
+        for lie in self._drawn(what, peer, sealing=True):
             changed = bytearray(payload)
             match lie.how:
                 case "garbage":
@@ -171,35 +193,43 @@ class LyingClient(Client):
                 case "inside":
                     changed[self._rng.randrange(len(changed))] ^= 1 + self._rng.randrange(255)
                 case "residue":
-                    first = _digest_bytes(purpose, at)
                     changed[first : first + BYTES_PER_RESIDUE] = b"\xff" * BYTES_PER_RESIDUE
                 case "unsigned":
                     changed[-1] ^= 1
                 case "stale" | "one" | "all" | "codeword" | "sets":
-                    lies = self._answer(self._masked(at, payload), lie).payload
-                    changed[_digest_bytes(purpose, at) :] = lies
+                    changed[first:] = self._answer(self._masked(what, at, payload), lie).payload
             payload = bytes(changed)
-        if purpose == MaskedAnswer.purpose:
-            self._before = self._masked(at, honest)
+        if "stale" in {**HOWS, **STEPS}.get(what, ()):
+            self._before[what] = self._masked(what, at, honest)
         return seal(payload)
 
-    def _masked(self, at: tuple[int, int], payload: bytes) -> PackedResidues:
-        """The residues of an answer."""
+    def _first_residue(self, what: str, at: tuple[int, int]) -> int:
+        """Bytes before the residues: in the first part of an answer, and in a piece, there are digests."""
+        if what == "piece":
+            return DIGEST_BYTES * self._job.n
+        return DIGEST_BYTES if what == MaskedAnswer.__name__ and at[1] == 0 else 0
+
+    def _masked(self, what: str, at: tuple[int, int], payload: bytes) -> PackedResidues:
+        """The residues of an answer, or of a step."""
         primes, columns = (self._job.residues(self._weight), 1) if at[0] == _RANGE_ROUND else self._question
-        answer = bytearray(payload[_digest_bytes(MaskedAnswer.purpose, at) :])
+        if what in STEPS:
+            assert self.phase.planned is not None
+            primes = 1 if what == "labels" else self._job.residues(self.phase.planned.weight)
+            columns = 1
+        answer = bytearray(payload[self._first_residue(what, at) :])
         shape = primes, columns, len(answer) // (BYTES_PER_RESIDUE * primes * columns)
         return PackedResidues(shape=shape, payload=answer)
 
     def _distorted(self, messages: list[Message]) -> list[Message]:
         changed: list[Message] = []
         for message in messages:
-            lies = self._drawn(type(message).__name__, message.recipient, sealing=False)
+            lies = self._drawn(_what(message), message.recipient, sealing=False)
             copies = [message]
             for lie in lies:
                 copies = [one for copy in copies for one in self._lie(copy, lie)]
             changed += copies
             if isinstance(message, CodedDistances):
-                self._before = message.residues
+                self._before[_what(message)] = message.residues
         return changed
 
     def _lie(self, message: Message, lie: Lie) -> list[Message]:
@@ -208,6 +238,10 @@ class LyingClient(Client):
                 return []
             case "repeat", _:
                 return [message, message]
+            case "unseen", Step() | StepReport():
+                return [replace(message, seen=bytes(len(message.seen)))]
+            case _, StepReport():
+                return [replace(message, data=self._reported(message, lie))]
             case _, CodedDistances():
                 return [replace(message, residues=self._answer(message.residues, lie))]
             case "uncalled", Report():
@@ -218,10 +252,20 @@ class LyingClient(Client):
                 return [self._shown(message, lie)]
         return [message]  # changed when it was sealed
 
+    def _reported(self, message: StepReport, lie: Lie) -> bytes:
+        what, data = _what(message), bytearray(message.data)
+        if lie.how == "garbage":
+            return self._rng.randbytes(len(data))
+        if what in TOLD:
+            data[-1 if lie.how == "cut" else self._rng.randrange(len(data))] ^= 1 << self._rng.randrange(8)
+            return bytes(data[: -1 if lie.how == "cut" else None])
+        return bytes(self._answer(self._masked(what, (message.step, 0), data), lie).payload)
+
     def _answer(self, residues: PackedResidues, lie: Lie) -> PackedResidues:
         shape, rng = residues.shape, self._rng
         if lie.how == "stale":
-            return residues if self._before is None or self._before.shape != shape else self._before
+            before = self._before.get(lie.what, residues)
+            return before if before.shape == shape else residues
         if lie.how == "cut":
             return PackedResidues.empty((shape[0], shape[1], shape[2] + 1))
         changed = PackedResidues(shape=shape, payload=bytearray(residues.payload))
@@ -313,12 +357,13 @@ def _other_codeword(job: Job, index: int, client: int, lie: Lie) -> int:
     """The value at a client's point of a polynomial of degree below R, which is 0 at those of `sharing`."""
     p = PRIMES[index].p
     points = evaluation_points(PRIMES[index], n=job.n, coded=job.ell + job.t).alpha
-    return prod((points[client - 1] - points[j - 1]) % p for j in lie.sharing) % p
+    sharing = lie.sharing[: job.ell + job.t - 1] if lie.what == "labels" else lie.sharing  # a lower degree
+    return prod((points[client - 1] - points[j - 1]) % p for j in sharing) % p
 
 
-def _digest_bytes(purpose: bytes, at: tuple[int, int]) -> int:
-    """Bytes of the question's digest before the residues of an answer; only the first part has it."""
-    return DIGEST_BYTES if purpose == MaskedAnswer.purpose and at[1] == 0 else 0
+def _what(message: Message) -> str:
+    """Its type, or the tag of a step."""
+    return message.tag.decode() if isinstance(message, Step | StepReport) else type(message).__name__
 
 
 class _Handshake:
@@ -365,10 +410,11 @@ class _Channel:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._honest, name)
 
-    def seal(self, purpose: bytes, *, part: int, payload: Any, round_: int = 0) -> Sealed:
+    def seal(self, purpose: bytes, *, part: int, payload: Any, round_: int = 0, bound: bytes = b"") -> Sealed:
         """Seal a payload, or what the liar sends instead."""
 
         def seal(changed: bytes) -> Sealed:
-            return self._honest.seal(purpose, part=part, payload=changed, round_=round_)
+            return self._honest.seal(purpose, part=part, payload=changed, round_=round_, bound=bound)
 
-        return self._sealed(purpose, self._peer, (round_, part), bytes(payload), seal)
+        what = bound[:-DIGEST_BYTES].decode() if purpose == Step.purpose else _BY_PURPOSE[purpose]
+        return self._sealed(what, self._peer, (round_, part), bytes(payload), seal)
