@@ -136,7 +136,7 @@ class _Clock:
                 self.matrices[header.round] = next(self._product)
 
     def progressed(self, standing: Progress) -> None:
-        self.moved[standing.round] = standing.moved
+        self.moved[standing.round] = standing.moved or 0
 
 
 def blobs(case: Case) -> Floats:

@@ -31,8 +31,7 @@ from secfc.kmeans.start import random_partition
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.making import changed_job
 from secfc.protocol.job.options import Disclosure
-from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import Compared
+from secfc.protocol.messages import Step
 from secfc.protocol.messages.wire import Envelope
 from secfc.sharing.row_checks import largest_norm
 
@@ -73,9 +72,9 @@ class LabelsRow(Setting):
     first_round_seconds : float
         The first iteration with "labels", of all parties.
     exchanges : float
-        How many times the evaluators send each other messages about a part of the rows, median.
+        Messages from the first evaluator to the second, median.
     dealt_bytes, each_way_bytes : float
-        From dealer to second evaluator, and between the evaluators in each direction, medians.
+        To the second evaluator, from the dealer and from the first evaluator, medians.
     """
 
     turns: int
@@ -119,8 +118,7 @@ def _measure(case: Case, precision: int) -> LabelsRow:
     compares = changed_job(job, disclosure="labels")
     roles = compares.comparers
     others = [j for j in range(1, case.n + 1) if j not in roles]
-    parts = Layout((case.m,)).parts(compares).answers
-    sent = _sent(outcome, compares, parts=parts)
+    sent = _sent(outcome, compares)
     return LabelsRow(
         **stated(job, m=case.m, residues=compares.residues(case.m)),
         turns=len(labels),
@@ -158,16 +156,16 @@ def timed_rounds(job: Job, rows: Floats, *, seed: int, start: Labels | None = No
     return outcome, np.array([seconds[round_] for round_ in sorted(seconds)])
 
 
-def _sent(outcome: Outcome, job: Job, *, parts: int) -> tuple[float, float, float]:
-    """Medians per round: exchanges of a part, and bytes to the second evaluator, from dealer and first."""
+def _sent(outcome: Outcome, job: Job) -> tuple[float, float, float]:
+    """Medians per round: messages of the first evaluator, and bytes of dealer and first, to the second."""
     dealer, first, second = job.comparers
     sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
     for message in outcome.costs.messages:
-        if message.kind == Compared.__name__ and message.round > SKIPPED and message.recipient == second:
+        if message.kind == Step.__name__ and message.round > SKIPPED and message.recipient == second:
             sizes[message.sender, message.round].append(message.size)
     rounds = sorted({round_ for _, round_ in sizes})
     return (
-        float(np.median([len(sizes[first, round_]) / parts for round_ in rounds])),
+        float(np.median([len(sizes[first, round_]) for round_ in rounds])),
         float(np.median([sum(sizes[dealer, round_]) for round_ in rounds])),
         float(np.median([sum(sizes[first, round_]) for round_ in rounds])),
     )

@@ -24,13 +24,13 @@ from benchmarks.peers.data import ITERATIONS, SIZES, PeerRow, lloyd_step, load, 
 from secfc.field.array_types import Floats
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.making import changed_job
-from secfc.protocol.messages import Compared, Endorsement, MaskedAnswer, OpenedLabels, SpareMasks
+from secfc.protocol.messages import Step, StepReport
 from secfc.sharing.row_checks import largest_norm
 
 PARTIES = ((3, 1, 1), (11, 4, 2))
 STARTS = 3
-ASKED = {one.__name__ for one in (MaskedAnswer, SpareMasks, Compared, OpenedLabels, Endorsement)}
-"""Messages of parties about a question, with disclosure "labels"."""
+ASKED = {one.__name__ for one in (Step, StepReport)}
+"""Messages of parties in a round, with disclosure "labels"."""
 
 
 def secure(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
@@ -85,7 +85,7 @@ def with_labels(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
         system=f"SecFC {secfc.__version__}",
         parties=f"{job.parties} and a server, t = {t}, ell = {ell}{helpers}",
         model="semi-honest, any t of n clients, or the server alone; no two of the three that compare",
-        reveals="labels, to every party",
+        reveals="to every party labels of its own rows, and which clusters are empty",
         sent_bytes=max(each.values()) // ITERATIONS,
     )
 

@@ -123,6 +123,22 @@ class BatchPlan:
         own = np.full(rows, columns, dtype=np.int32)
         return cls(bracket=bracket, question=question, own=own, widths=widths)
 
+    @classmethod
+    def of_signs(cls, primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int) -> "BatchPlan":
+        """A batch that compares so many columns with 0, which is column `columns` of the bracket.
+
+        It stands for any column with weight 2 while all others have weight 0.
+        """
+        question = Differences(
+            columns=np.append(np.arange(columns), 0),
+            weights=np.array([[0.0] * columns + [float(centred(2, p))] for p in primes]),
+            first=bracket.first,
+            second=bracket.second,
+            radix=MixedRadix(primes),
+        )
+        own = np.full(rows, columns + 1, dtype=np.int32)
+        return cls(bracket=bracket, question=question, own=own, widths=USUAL)
+
     @property
     def rows(self) -> int:
         """Number of rows."""

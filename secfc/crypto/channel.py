@@ -5,7 +5,7 @@
     link  = "secfc seal 1" | sender (2) | recipient (2) | purpose
     key   = HKDF-SHA256(X25519 secret, salt = transcript, info = link)
     nonce = round (4) | part (8)
-    associated data = link | 0 | nonce | what the caller binds
+    associated data = link | 0 | nonce
 
 A key belongs to one session, direction and purpose, and a nonce to one message under that key. This alone
 binds a message to its place. The associated data repeat it.
@@ -71,18 +71,11 @@ class Channel:
         raise SecFCError("a Channel cannot be copied or pickled: its nonces would repeat")
 
     def seal(
-        self,
-        purpose: bytes,
-        *,
-        part: int,
-        payload: bytes | bytearray | memoryview,
-        round_: int = 0,
-        bound: bytes = b"",
+        self, purpose: bytes, *, part: int, payload: bytes | bytearray | memoryview, round_: int = 0
     ) -> Sealed:
         """Seal a payload for a place after all places sealed before. Otherwise SecFCError.
 
-        The purpose is that of the message's type. part < 2**64, round_ < 2**32. `bound` are bytes that are
-        not sent: who opens it must know them.
+        The purpose is that of the message's type. part < 2**64, round_ < 2**32.
         """
         if os.getpid() != self._process:
             raise SecFCError("a Channel was used in a forked process: its nonces would repeat")
@@ -96,27 +89,20 @@ class Channel:
         places[self._peer] = place
         nonce = _NONCE.pack(round_, part)
         cipher, associated = self._cipher(self._me, self._peer, purpose)
-        associated += nonce + bound
         if len(payload) < SMALL:
-            return Sealed(payload=cipher.encrypt(nonce, payload, associated))
+            return Sealed(payload=cipher.encrypt(nonce, payload, associated + nonce))
         sealed = Sealed.empty(len(payload))
-        cipher.encrypt_into(nonce, payload, associated, sealed.payload)
+        cipher.encrypt_into(nonce, payload, associated + nonce, sealed.payload)
         return sealed
 
     def open(
-        self,
-        purpose: bytes,
-        *,
-        part: int,
-        sealed: bytes | bytearray | memoryview,
-        round_: int = 0,
-        bound: bytes = b"",
+        self, purpose: bytes, *, part: int, sealed: bytes | bytearray | memoryview, round_: int = 0
     ) -> memoryview:
         """The payload that the other client sealed for this place. SealError if it sealed no such message."""
         nonce = _NONCE.pack(round_, part)
         cipher, associated = self._cipher(self._peer, self._me, purpose)
         try:
-            return memoryview(cipher.decrypt(nonce, sealed, associated + nonce + bound))
+            return memoryview(cipher.decrypt(nonce, sealed, associated + nonce))
         except InvalidTag:
             raise SealError(
                 f"{purpose.decode()}: part {part} of round {round_} from client {self._peer} was not sealed "

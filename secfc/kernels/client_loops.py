@@ -28,7 +28,7 @@ from secfc.kernels.blocks import (
     reduce_into,
     unpack,
 )
-from secfc.kernels.lanes import LANES, release, rent
+from secfc.kernels.lanes import LANES, TILE, release, rent
 
 _NARROW = 64
 """Columns transformed at a time: with 4096 points they take 2 MiB."""
@@ -248,6 +248,49 @@ def set_sums(shares, columns, m, sets, sums, k):
     release(order.ctypes.data)
     release(ends.ctypes.data)
     return 1
+
+
+@loop(void(SINGLES, int64, int64, FLOATS, int64, int64, FLOATS))
+def weighted_sums(shares, columns, m, weights, k, p, sums):
+    """sums[h, c] = the sum over rows of weights[h] shares[c], reduced.
+
+    Shapes (columns, m), (k, m) and (k, columns).
+    """
+    shares, weights, sums = carray(shares, (columns, m)), carray(weights, (k, m)), carray(sums, (k, columns))
+    inverse, modulus = 1.0 / p, float(p)
+    rows, lines = carray(rent(8 * TILE), TILE, np.uint64), carray(rent(8 * TILE), TILE, np.uint64)
+    parts = carray(rent(8 * TILE * TILE * LANES), (TILE, TILE, LANES), np.float64)
+    sums[:] = 0.0
+    for low in range(0, m, INNER * LANES):  # a lane adds up INNER products, which are exact
+        b = min(INNER * LANES, m - low)
+        whole = b // LANES * LANES
+        for c in range(0, columns, TILE):
+            for i in range(TILE):
+                lines[i] = uint64(shares[min(c + i, columns - 1), low:].ctypes.data)
+            for h in range(0, k, TILE):
+                for i in range(TILE):
+                    rows[i] = uint64(weights[min(h + i, k - 1), low:].ctypes.data)
+                lanes.dots(
+                    uint64(rows.ctypes.data),
+                    uint64(lines.ctypes.data),
+                    whole // LANES,
+                    uint64(parts.ctypes.data),
+                )
+                for j in range(min(TILE, k - h)):
+                    for i in range(min(TILE, columns - c)):
+                        part, total = parts[j, i], sums[h + j, c + i]
+                        for lane in range(LANES):
+                            quotient = (part[lane] * inverse + ROUND) - ROUND
+                            total += part[lane] - quotient * modulus
+                        for at in range(low + whole, low + b):
+                            value = weights[h + j, at] * shares[c + i, at]
+                            quotient = (value * inverse + ROUND) - ROUND
+                            total += value - quotient * modulus
+                        quotient = (total * inverse + ROUND) - ROUND
+                        sums[h + j, c + i] = total - quotient * modulus
+    for room in (rows, lines):
+        release(room.ctypes.data)
+    release(parts.ctypes.data)
 
 
 @loop(int64(SINGLES, int64, int64, INTS, SHORTS, SHORTS, int64, FLOATS, int64))

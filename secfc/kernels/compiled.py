@@ -119,6 +119,19 @@ class CompiledKernels:
             raise ValueError("sets do not fit the shares or their number")
         return sums
 
+    def weighted_sums(self, shares: Shares, weights: Floats, primes: tuple[int, ...]) -> Floats:
+        count, columns, m = shares.shape
+        if weights.shape[::2] != (count, m) or len(primes) != count:
+            raise ValueError("weights or primes do not fit the shares")  # the loop checks no bounds
+        sums = np.empty((count, weights.shape[1], columns))
+        for held, factors, p, out in zip(shares, weights, primes, sums, strict=True):
+            of_shares, of_weights = (
+                (_read(held, _F32, 2), columns, m),
+                (_read(factors, _F64, 2), len(factors)),
+            )
+            _loops.weighted_sums(*of_shares, *of_weights, p, _write(out, _F64, 2))
+        return sums
+
     def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
         of_shares, moved = (_read(shares, _F32, 2), *shares.shape), rows.size
         moves = _read(rows, _I64, 1), _read(old, _I32, 1), _read(new, _I32, 1), moved

@@ -110,6 +110,12 @@ class Kernels(Protocol):
         Exact: fewer than 2**29 terms below 2**24.
         """
 
+    def weighted_sums(self, shares: Shares, weights: Floats, primes: tuple[int, ...]) -> Floats:
+        """Sums over the rows of weight times share, reduced, shape (P, k, width + 1).
+
+        Centred shares have shape (P, width + 1, m), reduced weights (P, k, m).
+        """
+
     def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
         """Update `set_sums` in place for rows that moved from set `old` to set `new`."""
 

@@ -16,6 +16,9 @@ LANES = 8
 _AHEAD = 1536
 """How many bytes ahead a plane is prefetched. Its pieces are too short for the processor's own prefetch."""
 
+_SOON = 1024
+"""How many bytes ahead `dots` prefetches its columns. A piece of them has 4096."""
+
 _LINE = 64
 """Bytes of a cache line."""
 
@@ -25,6 +28,7 @@ _L1, _L2 = 3, 2
 _I8, _I32, _I64, _F64 = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _BYTES, _INTEGERS, _FLOATS = ir.VectorType(_I8, 16), ir.VectorType(_I32, LANES), ir.VectorType(_F64, LANES)
 _OCTETS, _LONGS, _SIXTEEN = ir.VectorType(_I8, 64), ir.VectorType(_I64, LANES), ir.VectorType(_I32, 2 * LANES)
+_SINGLES = ir.VectorType(ir.FloatType(), LANES)
 _CONTRACT = ("contract",)
 _ROUND = 1.5 * 2.0**52  # as in secfc.kernels.blocks
 
@@ -405,3 +409,44 @@ def multiply(_, matrix, stride, columns, x, length, constant, z, height, fours, 
 
     word, count = types.uint64, types.int64
     return types.void(word, count, count, word, count, word, word, count, count, word, count), generate
+
+
+TILE = 4
+"""Rows of weights, and columns, that `dots` multiplies at a time. Its sums stay in sixteen registers."""
+
+
+@intrinsic
+def dots(_, weights, columns, groups, sums):
+    """float64 sums[h, c, lane] = sum over groups of eight of weights[h] times columns[c], h and c below TILE.
+
+    `weights` and `columns` are arrays of TILE addresses of float64 and of float32.
+    """
+
+    def generate(context, builder, signature, arguments):
+        weights, columns, groups, sums = arguments
+        rows, lines = (
+            [_load(builder, builder.add(base, _I64(8 * i)), _I64) for i in range(TILE)]
+            for base in (weights, columns)
+        )
+        totals = [[cgutils.alloca_once(builder, _FLOATS) for _ in lines] for _ in rows]
+        for total in (one for of_row in totals for one in of_row):
+            builder.store(_all(_FLOATS, 0.0), total)
+        with cgutils.for_range(builder, groups) as group:
+            wide = builder.mul(group.index, _I64(8 * LANES))
+            narrow = builder.mul(group.index, _I64(4 * LANES))
+            factors = [_load(builder, builder.add(row, wide), _FLOATS) for row in rows]
+            values = []
+            for line in lines:
+                at = builder.add(line, narrow)
+                _foresee(builder, at, _I64(_SOON), _L1)
+                values.append(builder.fpext(_load(builder, at, _SINGLES), _FLOATS))
+            for factor, of_row in zip(factors, totals, strict=True):
+                for value, total in zip(values, of_row, strict=True):
+                    term = builder.fmul(factor, value, flags=_CONTRACT)
+                    builder.store(builder.fadd(builder.load(total), term, flags=_CONTRACT), total)
+        for at, total in enumerate(one for of_row in totals for one in of_row):
+            _store(builder, builder.load(total), builder.add(sums, _I64(8 * LANES * at)))
+        return context.get_dummy_value()
+
+    word = types.uint64
+    return types.void(word, word, types.int64, word), generate

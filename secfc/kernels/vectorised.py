@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from secfc.field.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, triples, unpack
-from secfc.field.residues import centre, matmul, reduce, squared_norms
+from secfc.field.residues import BLOCK, centre, matmul, reduce, squared_norms
 from secfc.field.transform import backward, forward
 from secfc.kernels import gates as bitwise
 from secfc.kernels.interface import Bytes, Compared, Differences, EncodingTransform, Words
@@ -56,6 +56,15 @@ class VectorisedKernels:
             member = (sets[start : start + step] == clusters).astype(np.float64)
             sums += member @ shares[:, start : start + step].T.astype(np.float64)
         return sums
+
+    def weighted_sums(self, shares: Shares, weights: Floats, primes: tuple[int, ...]) -> Floats:
+        moduli = np.array(primes)[:, np.newaxis, np.newaxis]
+        sums = np.zeros((len(primes), weights.shape[1], shares.shape[1]))
+        for start in range(0, shares.shape[2], BLOCK):
+            part = slice(start, start + BLOCK)
+            values = shares[..., part].astype(np.float64)
+            sums += reduce(weights[..., part] @ values.swapaxes(1, 2), moduli)
+        return reduce(sums, moduli)
 
     def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
         moved = np.ascontiguousarray(shares[:, rows])

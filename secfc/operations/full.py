@@ -8,10 +8,9 @@ from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Labels
 from secfc.kmeans.sets import set_sizes
-from secfc.operations.opening import opened
-from secfc.operations.random_sharings import random_sharings
+from secfc.operations.nonzero import nonzero
 from secfc.protocol.parties.party import Party
-from secfc.sharing.shared import Shared, joined
+from secfc.sharing.shared import Shared
 
 
 def plain_full(sets: Labels, k: int) -> tuple[int, ...]:
@@ -20,18 +19,8 @@ def plain_full(sets: Labels, k: int) -> tuple[int, ...]:
 
 
 def full_sets(me: Party, sets: Shared) -> Generator[None, None, tuple[int, ...]]:
-    """The same of sets, shape (k, m).
-
-    What is opened are two uniform multiples of the size, others for each segment and prime. A set with rows
-    passes for an empty one only if all of these are 0, each independently with probability below 2**-23.
-    CheatError if no set has rows.
-    """
-    k = sets.shape[0]
-    random = yield from random_sharings(me, zeros=2 * k, alone=2 * k)
-    sizes = sets.sum(1)
-    multiples = yield from opened(me, joined([sizes, sizes], 0) * random.alone + random.zeros)
-    full = multiples.any(axis=(0, 1)).reshape(2, k).any(axis=0)
+    """The same of sets, shape (k, m). CheatError if no set has rows."""
+    full = yield from nonzero(me, sets.sum(1))
     if not full.any():
         raise CheatError("no set has rows: a holder has sent wrong shares", code=Code.BAD_MESSAGE)
-    me.note(np.packbits(full).tobytes())
     return tuple(np.flatnonzero(full).tolist())

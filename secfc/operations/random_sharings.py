@@ -1,15 +1,21 @@
 """Random sharings that nobody knows: both evaluators deal, and holders add up.
 
 Opens nothing. One of the evaluators is outside of every coalition, because no two of those who compare may
-collude. No run goes on without them, so no other party can be lost while it deals.
+collude. No run goes on without them, so no other party can be lost while it deals. Each sharing is used once.
+They do not depend on the run, so many are dealt at once and kept until they are used.
 """
 
 from collections.abc import Generator
 from dataclasses import dataclass
 
+import numpy as np
+
 from secfc.protocol.parties.dealing import added, dealt
 from secfc.protocol.parties.party import Party
-from secfc.sharing.shared import Shared
+from secfc.sharing.shared import Shared, joined
+
+LEAST = 1 << 12
+"""So many of each kind are dealt at once, or more: a deal of few takes nearly as long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +35,23 @@ def random_sharings(
     me: Party, *, twins: int = 0, zeros: int = 0, alone: int = 0
 ) -> Generator[None, None, Sharings]:
     """So many sharings of each kind. With [rho] also [rho] + <0> is dealt: <rho>."""
-    code, shared = me.code, twins + alone
-    segments = me.uniform(code.ell, shared) if me.evaluates else None
-    sizes = dict.fromkeys(me.roles.evaluators, shared)
-    found = yield from dealt(me, sizes, segments, zeros=twins + zeros)
-    of_all = added(me, [one.shared for one in found.values()], shared)
-    nothing = added(me, [one.zeros for one in found.values()], twins + zeros)
-    narrow, hidden = of_all[:twins], Shared(code.primes, nothing.shape, nothing.residues, wide=True)
+    shared, nothing = twins + alone, twins + zeros
+    if me.stock is None or me.stock[0].size < shared or me.stock[1].size < nothing:
+        me.stock = yield from _filled(me, max(shared, LEAST), max(nothing, LEAST))
+    of_all, hidden = me.stock[0][:shared], me.stock[1][:nothing]
+    me.stock = me.stock[0][shared:], me.stock[1][nothing:]
+    narrow = of_all[:twins]
     return Sharings(narrow=narrow, wide=narrow + hidden[:twins], zeros=hidden[twins:], alone=of_all[twins:])
+
+
+def _filled(me: Party, shared: int, zeros: int) -> Generator[None, None, tuple[Shared, Shared]]:
+    """The stock with so many of [rho] and <0>."""
+    code, empty = me.code, np.zeros((len(me.code.primes), 0)) if me.holds else None
+    kept = me.stock or (Shared(code.primes, (0,), empty), Shared(code.primes, (0,), empty, wide=True))
+    more, nothing = shared - kept[0].size, zeros - kept[1].size
+    segments = me.uniform(code.ell, more) if me.evaluates else None
+    found = yield from dealt(me, dict.fromkeys(me.roles.evaluators, more), segments, zeros=nothing)
+    of_all = added(me, [one.shared for one in found.values()], more)
+    hidden = added(me, [one.zeros for one in found.values()], nothing)
+    hidden = Shared(code.primes, hidden.shape, hidden.residues, wide=True)
+    return joined([kept[0], of_all], 0), joined([kept[1], hidden], 0)

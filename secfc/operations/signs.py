@@ -34,7 +34,7 @@ class HiddenBits:
 
 
 def below_zero(count: int) -> Bracket:
-    """One output for each of `count` columns: it is below 0. The column after them is 0."""
+    """One output for each of `count` columns: it is below 0 (`BatchPlan.of_signs`)."""
     every = np.arange(count)
     return Bracket(
         first=np.full(count, count),
@@ -58,27 +58,14 @@ def wins(slots: int) -> Bracket:
 
 def hidden_signs(me: Party, of: Masked, bracket: Bracket) -> Generator[None, None, HiddenBits]:
     """The outputs of a bracket for each row."""
-    plan = _plan(me, of, bracket)
+    plan = BatchPlan.of_signs(me.code.primes, of.shape[2], bracket, columns=of.shape[1])
     halves = []
     if of.held is not None and me.deals:
-        halves.append(_dealer(me, plan, _with_zero(of)))
+        halves.append(_dealer(me, plan, of.held.planes()))
     if of.held is not None and me.evaluates:
-        halves.append(_evaluator(me, plan, _with_zero(of)))
+        halves.append(_evaluator(me, plan, of.held.planes()))
     found = yield from me.together(halves)
     return HiddenBits(outputs=bracket.outputs, rows=of.shape[2], held=found[0] if found else None)
-
-
-def _plan(me: Party, of: Masked, bracket: Bracket) -> BatchPlan:
-    primes, columns, rows = me.code.primes, of.shape[1] + 1, of.shape[2]
-    return BatchPlan.of_columns(primes, rows, bracket, columns=columns)
-
-
-def _with_zero(of: Masked) -> Bytes:
-    """The residues and a column of zeros, shape (P, columns + 1, 3 rows)."""
-    assert of.held is not None
-    planes = of.held.planes()
-    zero = np.zeros((planes.shape[0], 1, planes.shape[2]), dtype=np.uint8)
-    return np.concatenate([planes, zero], axis=1)
 
 
 def _dealer(me: Party, plan: BatchPlan, masks: Bytes) -> Half:

@@ -9,7 +9,9 @@ import numpy as np
 
 from secfc.field.array_types import Labels
 from secfc.operations.masked import masked, packed
+from secfc.operations.nonzero import nonzero
 from secfc.operations.opening import opened_bits
+from secfc.operations.reduction import reduced
 from secfc.operations.signs import below_zero, hidden_signs
 from secfc.protocol.parties.party import Party
 from secfc.sharing.shared import Shared, joined
@@ -24,9 +26,15 @@ def plain_moved_below(before: Labels, after: Labels, limits: list[int]) -> tuple
 def moved_below(
     me: Party, before: Shared, after: Shared, limits: list[int]
 ) -> Generator[None, None, tuple[bool, ...]]:
-    """The same of shared sets, shape (k, m), that each have every row once."""
+    """The same of shared sets, shape (k, m), that each have every row once.
+
+    Whether none has moved is opened without a comparison.
+    """
     m = before.shape[1]
     moved = (m - (before * after).sum(1).sum(0)).reshape(1)
+    if max(limits) == 1:
+        (some,) = yield from nonzero(me, (yield from reduced(me, moved)))
+        return (not some,) * len(limits)
     return (yield from below(me, joined([moved] * len(limits), 0), limits))
 
 

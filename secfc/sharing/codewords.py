@@ -55,29 +55,30 @@ class Codewords:
         """Values that determine <x>, R = 2 (ell + t) - 1."""
         return 2 * self.narrow - 1
 
-    def deal(self, values: Floats, kernels: Kernels) -> Bytes:
+    def deal(self, values: Floats, kernels: Kernels, out: Bytes | None = None) -> Bytes:
         """Packed shares for all holders, shape (n, P, 3 * size), of segments and then masks.
 
         There are t masks for [x], R - ell for <x>: `values` have shape (P, ell + masks, size). Masks are
         uniform and used once. The polynomial is that of least degree through the segments, plus a multiple of
         prod (x - beta_u) whose factor has the masks as coefficients. So it is uniform among those with these
-        segments.
+        segments. The shares are written to `out`, by default a new array.
         """
-        return self._dealt(values, kernels, 0)
+        return self._dealt(values, kernels, 0, out)
 
-    def deal_zeros(self, masks: Floats, kernels: Kernels) -> Bytes:
+    def deal_zeros(self, masks: Floats, kernels: Kernels, out: Bytes | None = None) -> Bytes:
         """The same of <0>, from R - ell masks, shape (P, R - ell, size)."""
-        return self._dealt(masks, kernels, self.ell)
+        return self._dealt(masks, kernels, self.ell, out)
 
-    def _dealt(self, values: Floats, kernels: Kernels, first: int) -> Bytes:
+    def _dealt(self, values: Floats, kernels: Kernels, first: int, out: Bytes | None) -> Bytes:
         _, count, size = values.shape
-        shares = np.empty((self.n, len(self.primes), BYTES_PER_RESIDUE * size), dtype=np.uint8)
-        out = np.empty((self.n, 1, BYTES_PER_RESIDUE * size), dtype=np.uint8)
+        if out is None:
+            out = np.empty((self.n, len(self.primes), BYTES_PER_RESIDUE * size), dtype=np.uint8)
+        shares = np.empty((self.n, 1, BYTES_PER_RESIDUE * size), dtype=np.uint8)
         matrices = np.ascontiguousarray(self._dealing[:, :, first : first + count])
         for at, p in enumerate(self.primes):
-            kernels.encode(values[at][:, np.newaxis], matrices[at], p, out)
-            shares[:, at] = out[:, 0]
-        return shares
+            kernels.encode(values[at][:, np.newaxis], matrices[at], p, shares)
+            out[:, at] = shares[:, 0]
+        return out
 
     def at_holder(self, holder: int, values: Floats, *, zeros: bool) -> Floats:
         """A holder's shares, shape (P, 1, size), of segments and masks, or with `zeros` of masks alone."""

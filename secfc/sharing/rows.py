@@ -5,7 +5,6 @@ import numpy as np
 from secfc.errors import SecFCError
 from secfc.field.array_types import Shares
 from secfc.field.packing import PackedResidues, unpack
-from secfc.field.residues import BLOCK, reduce
 from secfc.kernels import Kernels
 from secfc.sharing.shared import Shared
 
@@ -40,16 +39,11 @@ class Rows:
 
     def sums(self, sets: Shared) -> Shared:
         """<sum over i of b_i f_i> of [b], shape (k, m): the product, shape (k, width)."""
-        found, shape = None, (sets.shape[0], self.width)
+        found = None
         if self._shares is not None and sets.residues is not None:
-            found = np.zeros((len(self.primes), *shape))
-            moduli = np.array(self.primes)[:, np.newaxis, np.newaxis]
-            for low in range(0, self.m, BLOCK):
-                part = slice(low, low + BLOCK)
-                rows = self._shares[:, :-1, part].astype(np.float64)
-                found += reduce(sets.residues[..., part] @ rows.swapaxes(1, 2), moduli)
-            found = reduce(found, moduli)
-        return Shared(self.primes, shape, found, wide=True)
+            weights = np.ascontiguousarray(sets.residues)
+            found = self._kernels.weighted_sums(self._shares, weights, self.primes)[..., :-1]
+        return Shared(self.primes, (sets.shape[0], self.width), found, wide=True)
 
     def affine(
         self, matrix: Shared, constant: Shared, *, norms: Shared | None = None

@@ -5,6 +5,8 @@ program computes for all, and no party asks itself what it is.
 """
 
 from collections.abc import Callable
+from functools import cache
+from math import prod
 from typing import Any, Self
 
 import numpy as np
@@ -36,7 +38,7 @@ class Shared:
     @property
     def size(self) -> int:
         """Number of elements."""
-        return int(np.prod(self.shape))
+        return prod(self.shape)
 
     def __add__(self, other: "Shared | Public") -> Self:
         if isinstance(other, Shared):
@@ -59,32 +61,41 @@ class Shared:
 
     def __matmul__(self, other: "Shared") -> Self:
         self._narrow(other)
-        return self._with(other, lambda a, b: matmul(a, b, self._moduli(a.ndim)), True)
+        return self._with(other, lambda a, b: matmul(a, b, _moduli(self.primes, a.ndim)), True)
 
     def __getitem__(self, index: Any) -> Self:
-        where = (slice(None), *index) if isinstance(index, tuple) else (slice(None), index)
-        return self._made(lambda own: own[where], shape=_shape(self.shape, lambda one: one[where[1:]]))
+        inner = index if isinstance(index, tuple) else (index,)
+        return self._made(lambda own: own[:, *inner], lambda: np.empty(self.shape, np.bool_)[inner].shape)
 
     def sum(self, axis: int) -> Self:
         """The sum along an axis of the shape."""
-        shape = self.shape[:axis] + self.shape[axis + 1 :]
-        return self._made(lambda own: self._reduced(own.sum(axis=axis + 1)), shape=shape)
+        return self._made(
+            lambda own: self._reduced(own.sum(axis=axis + 1)),
+            lambda: self.shape[:axis] + self.shape[axis + 1 :],
+        )
 
     def reshape(self, *shape: int) -> Self:
         """The same elements in another shape, of which one length may be -1."""
-        found = _shape(self.shape, lambda one: one.reshape(shape))
-        return self._made(lambda own: own.reshape(len(self.primes), *shape), shape=found)
+        return self._made(
+            lambda own: own.reshape(len(self.primes), *shape),
+            lambda: np.empty(self.shape, np.bool_).reshape(shape).shape,
+        )
 
-    def _made(self, of: Callable[[Floats], Floats], *, shape: tuple[int, ...] | None = None) -> Self:
+    def _made(
+        self, of: Callable[[Floats], Floats], shape: Callable[[], tuple[int, ...]] | None = None
+    ) -> Self:
+        """The result of `of` at a holder, and its shape at another party; by default the same shape."""
         found = None if self.residues is None else of(self.residues)
-        return type(self)(self.primes, self.shape if shape is None else shape, found, wide=self.wide)
+        if shape is None:
+            return type(self)(self.primes, self.shape, found, wide=self.wide)
+        of_result = shape() if found is None else found.shape[1:]
+        return type(self)(self.primes, of_result, found, wide=self.wide)
 
     def _with(self, other: "Shared", of: Callable[[Floats, Floats], Floats], wide: bool) -> Self:
-        shape = _shape_of(of, self.shape, other.shape)
         if self.residues is None or other.residues is None:
-            return type(self)(self.primes, shape, None, wide=wide)
-        mine, others = _aligned(self.residues, other.residues)
-        return type(self)(self.primes, shape, self._reduced(of(mine, others)), wide=wide)
+            return type(self)(self.primes, _shape_of(of, self.shape, other.shape), None, wide=wide)
+        found = self._reduced(of(*_aligned(self.residues, other.residues)))
+        return type(self)(self.primes, found.shape[1:], found, wide=wide)
 
     def _narrow(self, other: "Shared") -> None:
         if self.wide or other.wide:
@@ -92,15 +103,17 @@ class Shared:
 
     def _public(self, value: Public) -> Floats:
         array = np.asarray(value)
-        moduli = np.array(self.primes).reshape(-1, *[1] * max(array.ndim, len(self.shape)))
-        residues: Floats = (array % moduli).astype(np.float64)
+        residues: Floats = array % _moduli(self.primes, 1 + max(array.ndim, len(self.shape)))
         return residues
 
-    def _moduli(self, ndim: int) -> Floats:
-        return np.array(self.primes, dtype=np.float64).reshape(-1, *[1] * (ndim - 1))
-
     def _reduced(self, values: Floats) -> Floats:
-        return reduce(values, self._moduli(values.ndim))
+        return reduce(values, _moduli(self.primes, values.ndim))
+
+
+@cache
+def _moduli(primes: tuple[int, ...], ndim: int) -> Floats:
+    """The primes on the first of so many axes."""
+    return np.array(primes, dtype=np.float64).reshape(-1, *[1] * (ndim - 1))
 
 
 def joined(parts: list[Shared], axis: int) -> Shared:
@@ -118,12 +131,6 @@ def _aligned(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     dims = max(first.ndim, second.ndim)
     one, other = (a.reshape(a.shape[0], *[1] * (dims - a.ndim), *a.shape[1:]) for a in (first, second))
     return one, other
-
-
-def _shape(shape: tuple[int, ...], of: Callable[[Any], Any]) -> tuple[int, ...]:
-    """The shape of a result, from an array that takes no memory."""
-    found: tuple[int, ...] = of(np.broadcast_to(np.float32(0), shape)).shape
-    return found
 
 
 def _shape_of(of: Any, first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:

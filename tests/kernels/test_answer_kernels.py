@@ -17,6 +17,7 @@ from support.kernel_samples import (
     Guarded,
     P,
     around,
+    congruent,
     each_kernels,
     each_modulus,
     fills,
@@ -29,10 +30,32 @@ from support.kernel_samples import (
 from secfc.field.array_types import Floats
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import primes_of
-from secfc.field.residues import MAX_ROWS
+from secfc.field.residues import MAX_ROWS, canonical, centre
 from secfc.kernels import Kernels, blocks, threads
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.threads import Threads
+
+
+class TestWeightedSums:
+    def assert_exact(self, shares: Floats, weights: Floats, primes: tuple[int, ...]) -> None:
+        for kernels in BOTH:
+            found = kernels.weighted_sums(shares.astype(np.float32), weights, primes)
+            for held, factors, one, p in zip(shares, weights, found, primes, strict=True):
+                every = integers(factors)[:, np.newaxis] * integers(held) % p
+                assert congruent(one, every.sum(axis=2), p)
+
+    @fills
+    @pytest.mark.parametrize("rows", sorted({*ROWS, *around(1024, 2048)}))
+    def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
+        shares = [centre(canonical(reduced(fill, (3, rows), p, seed=1), p), p) for p in MODULI[:2]]
+        weights = [reduced(fill, (2, rows), p) for p in MODULI[:2]]
+        self.assert_exact(np.stack(shares), np.stack(weights), tuple(MODULI[:2]))
+
+    @pytest.mark.parametrize("columns", COLUMNS)
+    @pytest.mark.parametrize("k", CLUSTERS)
+    def test_any_number_of_columns_and_sets(self, columns: int, k: int) -> None:
+        shares = centre(canonical(reduced("either", (1, columns, 20), P), P), P)
+        self.assert_exact(shares, reduced("either", (1, k, 20), P), (P,))
 
 
 class TestSetSums:

@@ -78,6 +78,11 @@ class TestChecksOfShapes:
         with pytest.raises(ValueError, match="do not fit the shares"):
             self.kernels.move_rows(shares, *given, sums)
 
+    @pytest.mark.parametrize(("rows", "primes"), [(4, (7,)), (2, (7,)), (3, (7, 5)), (3, ())])
+    def test_weights_of_sums(self, rows, primes):
+        with pytest.raises(ValueError, match="do not fit the shares"):
+            self.kernels.weighted_sums(np.zeros((1, 2, 3), np.float32), np.zeros((1, 2, rows)), primes)
+
     @pytest.mark.parametrize("sets", [[0, 2, 0], [-2, 0, 0], [0, 0]])
     def test_sets_that_are_summed(self, sets):
         with pytest.raises(ValueError, match="do not fit the shares"):

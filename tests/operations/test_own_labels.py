@@ -10,10 +10,11 @@ from operations.own_net import Net, StuckError, drawn_case, in_the_clear
 
 from plaintext_baselines import ExactLloyd
 from secfc.comparing.dealer_keys import Keys
-from secfc.errors import CheatError, TooManyFaultsError
+from secfc.crypto import keystream
+from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.field.packing import pack, pack_canonical, unpack
 from secfc.kmeans import plain
-from secfc.operations import full
+from secfc.operations import nonzero
 from secfc.operations.coded import Coded
 from secfc.operations.secure import Secure
 from secfc.protocol.parties import dealing
@@ -62,7 +63,7 @@ def test_rows_move_to_emptied_clusters_and_lie_on_their_means_among_the_cases(mo
     assert {True, False} == set(moved)
 
 
-@pytest.mark.parametrize("step", [1, 5, 12, 30])
+@pytest.mark.parametrize("step", [1, 5, 12, 20])
 def test_a_holder_that_is_lost_after_it_dealt_keeps_its_rows_in(step):
     _, rows, start, k = drawn_case(8)
     net = Net(rows, start, k, n=5)
@@ -78,18 +79,24 @@ def test_without_a_third_of_the_comparers_nobody_goes_on():
 
 
 def test_no_key_is_used_twice_and_none_outside_its_pair(monkeypatch):
-    made, real = [], Keys.key
+    made, streams, derive, real = [], [], Keys.key, keystream.keystream
 
     def key(self, purpose, index):
-        made.append(real(self, purpose, index))
+        made.append(derive(self, purpose, index))
         return made[-1]
 
+    def stream(key):
+        streams.append(key)
+        return real(key)
+
     monkeypatch.setattr(Keys, "key", key)
+    monkeypatch.setattr(keystream, "keystream", stream)
     _, rows, start, k = drawn_case(8)
     for seed in range(2):  # the same run again
         Net(rows, start, k, n=5).run()
         assert seed or made
-    assert set(Counter(made).values()) <= {1, 2}  # at one party for itself, or at both of a pair
+    assert set(Counter(made).values()) == {2}  # at both of a pair, or by two roles of one party
+    assert Counter(streams) == Counter(made)  # every stream has the same nonce
 
 
 def test_if_all_sets_are_opened_as_empty_the_run_ends(monkeypatch):
@@ -97,7 +104,7 @@ def test_if_all_sets_are_opened_as_empty_the_run_ends(monkeypatch):
         return np.zeros((len(me.code.primes), me.code.ell, product.size))
         yield
 
-    monkeypatch.setattr(full, "opened", opened)
+    monkeypatch.setattr(nonzero, "opened", opened)
     _, rows, start, k = drawn_case(4)
     with pytest.raises(CheatError, match=r"^no set has rows: a holder has sent wrong shares$"):
         Net(rows, start, k).run()
@@ -213,16 +220,16 @@ def test_evaluators_that_tell_different_numbers_end_the_run(tag, text):
         return bytes([data[0] ^ (128 if tag == "bits" else 1)]) + bytes(data[1:])
 
     with pytest.raises(CheatError, match=text):
-        Net(rows, start, k).run(carry=carry)
+        Net(rows, start, k, fewest=2).run(carry=carry)
 
 
-@pytest.mark.parametrize("call", [0, 1, 4, 5])
-def test_a_dealer_whose_shares_lie_on_no_polynomial_ends_the_run_by_name(monkeypatch, call):
-    """Calls 0 and 1 are the shares and zeros of the first dealer, and 4 and 5 of the first dealer's next."""
+@pytest.mark.parametrize(("call", "dealer"), [(0, 2), (1, 2), (4, 3), (5, 3)])
+def test_a_dealer_whose_shares_lie_on_no_polynomial_ends_the_run_by_name(monkeypatch, call, dealer):
+    """Calls 0 and 1 are shares and zeros of who deals random sharings, and 4 and 5 of who deals bits."""
     calls, real = count(), Codewords._dealt
 
-    def deal(code, values, kernels, first):
-        shares = real(code, values, kernels, first)
+    def deal(code, values, kernels, first, out):
+        shares = real(code, values, kernels, first, out)
         if next(calls) == call:
             shares[1, 0, 0] ^= 1
         return shares
@@ -232,7 +239,7 @@ def test_a_dealer_whose_shares_lie_on_no_polynomial_ends_the_run_by_name(monkeyp
     monkeypatch.setattr(Codewords, "_dealt", deal)
     kind = "zeros" if call % 2 else "shares"
     with pytest.raises(
-        CheatError, match=rf"^party 2 dealt {kind} that lie on no polynomial of their degree$"
+        CheatError, match=rf"^party {dealer} dealt {kind} that lie on no polynomial of their degree$"
     ):
         net.run()
 
@@ -250,10 +257,15 @@ def test_a_dealer_that_tells_parties_different_digests_ends_the_run(recipient):
 def test_a_dealer_that_proves_other_polynomials_to_one_holder_ends_the_run(monkeypatch):
     """With a polynomial of its own the wrong share of holder 3 passes its check."""
     real, send = Codewords._dealt, Party.send
-    ones = lambda me, size: iter_of(np.ones((len(me.code.primes), dealing.COVERS, size)))  # noqa: E731
+    levels = []
 
-    def deal(code, values, kernels, first):
-        shares = real(code, values, kernels, first)
+    def ones(me, size):
+        levels.append(dealing._levels(size))
+        return np.ones((levels[-1], len(me.code.primes), dealing.COVERS, dealing._WIDTH))
+        yield
+
+    def deal(code, values, kernels, first, out):
+        shares = real(code, values, kernels, first, out)
         if not first:
             for plane, p in zip(shares[2], code.primes, strict=True):
                 plane[:3] = pack(np.array([(unpack(plane[:3])[0] + 1) % p]), p)
@@ -263,7 +275,8 @@ def test_a_dealer_that_proves_other_polynomials_to_one_holder_ends_the_run(monke
         if (recipient, tag) == (3, "proof"):
             primes = me.code.primes
             both = np.array(from_bytes(data[: 3 * 2 * 3 * len(primes)], (2 * dealing.COVERS,), primes))
-            both[:, : dealing.COVERS] = (both[:, : dealing.COVERS] + 1) % np.array(primes)[:, np.newaxis]
+            more = dealing.COVERS ** (levels[-1] - 1)  # what 1 more of the first value adds
+            both[:, : dealing.COVERS] = (both[:, : dealing.COVERS] + more) % np.array(primes)[:, np.newaxis]
             data = to_bytes(both, primes) + data[3 * 2 * 3 * len(primes) :]
         send(me, recipient, tag, data)
 
@@ -275,7 +288,19 @@ def test_a_dealer_that_proves_other_polynomials_to_one_holder_ends_the_run(monke
         Net(rows, start, k).run()
 
 
-def iter_of(value):
-    """A half that waits for nothing."""
-    return value
-    yield
+@pytest.mark.parametrize("tag", ["hidden", "answer"])
+@pytest.mark.parametrize("n", [3, 4])
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (lambda data: b"\xff" * len(data), "integers that are not below their prime were sent"),
+        (lambda data: data[3:], r"\d+ bytes were sent, not \d+"),
+    ],
+)
+def test_who_sends_no_residues_is_named_without_liars_too(tag, n, changed, text):
+    def carry(sender, recipient, place, data):
+        return changed(data) if (sender, place.tag) == (3, tag) else data
+
+    _, rows, start, k = drawn_case(4)
+    with pytest.raises(MessageError, match=f"^party 3: {text}$"):
+        Net(rows, start, k, n=n).run(carry=carry)

@@ -130,9 +130,6 @@ def signed_report(client, shape=(1, 2, 3)):
     return SignedReport(client=client, residues=packed(shape), signature=bytes([client]) * 64)
 
 
-IN_STEP = {"step": 300, "tag": b"root", "seen": bytes(range(32))}
-
-
 def examples():
     """One small message of every type, and a Hello with and without a start."""
     up = {"run": SECRET_RUN, "sender": 3, "recipient": 0}
@@ -150,17 +147,9 @@ def examples():
             **down, introductions=tuple(map(introduction, (1, 0, 1))), weights=np.array([7, 1])
         ),
         "Share": Share(run=SECRET_RUN, sender=3, recipient=1, part=5, sealed=Sealed(payload=SEALED)),
-        "Step": Step(
-            run=SECRET_RUN,
-            sender=3,
-            recipient=1,
-            round=7,
-            **IN_STEP,
-            number_sent=5,
-            sealed=Sealed(payload=SEALED),
-        ),
-        "StepReport": StepReport(**up, round=7, **IN_STEP, data=bytes(range(9))),
-        "StepNotice": StepNotice(**down, round=7, **IN_STEP, data=bytes(range(9))),
+        "Step": Step(**(up | {"recipient": 1}), round=7, place=5, sealed=Sealed(payload=SEALED)),
+        "StepReport": StepReport(**up, round=7, data=bytes(range(9))),
+        "StepNotice": StepNotice(**down, round=7, data=bytes(range(9))),
         "Ready": Ready(**up, part=2),
         "Ready with value": Ready(**up, part=2, value=bytes(range(32))),
         "LeaveOut": LeaveOut(**down, client=2),
@@ -424,9 +413,9 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
         Dispute: [HEADER + 9 + reports * (2 + 64 + 18) for reports in (1, 2)],
         Evidence: list(range(HEADER + 6 + 64, len(data))),
         CentreShare: list(range(HEADER + 16, len(data))),
-        Step: list(range(HEADER + 8 + 4 + 4 + 32 + 16, len(data))),
-        StepReport: list(range(HEADER + 4 + 4 + 4 + 32, len(data))),
-        StepNotice: list(range(HEADER + 4 + 4 + 4 + 32, len(data))),
+        Step: list(range(HEADER + 4 + 16, len(data))),
+        StepReport: list(range(HEADER, len(data))),
+        StepNotice: list(range(HEADER, len(data))),
         Echo: list(range(HEADER + 16, len(data))),
     }.get(type(message), [])
     if isinstance(message, Hello) and message.start is not None:

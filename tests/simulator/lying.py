@@ -37,6 +37,7 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_share import ClientShare
+from secfc.protocol.program.letters import letters_of, packed
 from secfc.protocol.signed import report_statement
 
 How = Literal[
@@ -147,7 +148,7 @@ class LyingClient(Client):
         self._signing: Identity = given["identity"]
         self._lies, self._rng = list(lies), rng
         self._counts: dict[tuple[str, int], int] = {}
-        self._before = dict[str, PackedResidues]()
+        self._before, self._again = dict[str, PackedResidues](), set[int]()
         self._weight, self._question = 0, (0, 0)  # of all rows; primes and sets of the last question
         self.lied: set[str] = set()
         identify = cast(ClientIdentify, self.phase)
@@ -182,6 +183,10 @@ class LyingClient(Client):
         self, what: str, peer: int, at: tuple[int, int], payload: bytes, seal: Callable[[bytes], Sealed]
     ) -> Sealed:
         """Seal the payload of a round and part, with its lies; or return random bytes."""
+        if what == Step.__name__:
+            letters = self._in_letters(peer, payload)
+            noise = bytearray(self._rng.randbytes(len(payload) + TAG_BYTES))
+            return Sealed(payload=noise) if letters is None else seal(letters)
         honest, first = payload, self._first_residue(what, at)
         for lie in self._drawn(what, peer, sealing=True):
             changed = bytearray(payload)
@@ -199,9 +204,41 @@ class LyingClient(Client):
                 case "stale" | "one" | "all" | "codeword" | "sets":
                     changed[first:] = self._answer(self._masked(what, at, payload), lie).payload
             payload = bytes(changed)
-        if "stale" in {**HOWS, **STEPS}.get(what, ()):
+        if what == MaskedAnswer.__name__:
             self._before[what] = self._masked(what, at, honest)
         return seal(payload)
+
+    def _in_letters(self, recipient: int, data: bytes) -> bytes | None:
+        """What is sent in place of the letters of steps; None for random bytes."""
+        sent, garbage = [], False
+        for place, letter in letters_of(data):
+            changed: bytes | None = bytes(letter)
+            seen = place.seen
+            for lie in self._drawn(place.tag, recipient, sealing=True):
+                garbage |= lie.how == "garbage"
+                self._again |= {recipient} if lie.how == "repeat" else set()
+                seen = bytes(len(seen)) if lie.how == "unseen" else seen
+                changed = None if changed is None else self._in_letter(lie, changed)
+            if "stale" in STEPS.get(place.tag, ()):
+                self._before[place.tag] = self._masked(place.tag, (place.step, 0), bytes(letter))
+            if changed is not None:
+                sent.append((replace(place, seen=seen), changed))
+        return None if garbage else packed(sent)
+
+    def _in_letter(self, lie: Lie, letter: bytes) -> bytes | None:
+        changed, first = bytearray(letter), self._first_residue(lie.what, (1, 0))
+        match lie.how:
+            case "withhold":
+                return None
+            case "cut":
+                return letter[:-1]
+            case "inside":
+                changed[self._rng.randrange(len(changed))] ^= 1 << self._rng.randrange(8)
+            case "residue":
+                changed[first : first + BYTES_PER_RESIDUE] = b"\xff" * BYTES_PER_RESIDUE
+            case "stale" | "one" | "all" | "codeword":
+                changed[first:] = self._answer(self._masked(lie.what, (1, 0), letter), lie).payload
+        return bytes(changed)
 
     def _first_residue(self, what: str, at: tuple[int, int]) -> int:
         """Bytes before the residues: in the first part of an answer, and in a piece, there are digests."""
@@ -223,14 +260,29 @@ class LyingClient(Client):
     def _distorted(self, messages: list[Message]) -> list[Message]:
         changed: list[Message] = []
         for message in messages:
-            lies = self._drawn(_what(message), message.recipient, sealing=False)
+            if isinstance(message, Step | StepReport):
+                changed += self._step(message)
+                continue
+            lies = self._drawn(type(message).__name__, message.recipient, sealing=False)
             copies = [message]
             for lie in lies:
                 copies = [one for copy in copies for one in self._lie(copy, lie)]
             changed += copies
             if isinstance(message, CodedDistances):
-                self._before[_what(message)] = message.residues
+                self._before[CodedDistances.__name__] = message.residues
         return changed
+
+    def _step(self, message: Step | StepReport) -> list[Message]:
+        """The message, twice or not at all; what it says to another client was changed when it was sealed."""
+        if isinstance(message, StepReport):
+            told = self._in_letters(SERVER, bytes(message.data))
+            message = replace(message, data=self._rng.randbytes(20) if told is None else told)
+            sent = bool(message.data)
+        else:
+            sent = len(message.sealed.payload) > TAG_BYTES
+        twice = message.recipient in self._again
+        self._again.discard(message.recipient)
+        return [message] * (1 + twice) if sent else []
 
     def _lie(self, message: Message, lie: Lie) -> list[Message]:
         match lie.how, message:
@@ -238,10 +290,6 @@ class LyingClient(Client):
                 return []
             case "repeat", _:
                 return [message, message]
-            case "unseen", Step() | StepReport():
-                return [replace(message, seen=bytes(len(message.seen)))]
-            case _, StepReport():
-                return [replace(message, data=self._reported(message, lie))]
             case _, CodedDistances():
                 return [replace(message, residues=self._answer(message.residues, lie))]
             case "uncalled", Report():
@@ -251,15 +299,6 @@ class LyingClient(Client):
             case _, Evidence():
                 return [self._shown(message, lie)]
         return [message]  # changed when it was sealed
-
-    def _reported(self, message: StepReport, lie: Lie) -> bytes:
-        what, data = _what(message), bytearray(message.data)
-        if lie.how == "garbage":
-            return self._rng.randbytes(len(data))
-        if what in TOLD:
-            data[-1 if lie.how == "cut" else self._rng.randrange(len(data))] ^= 1 << self._rng.randrange(8)
-            return bytes(data[: -1 if lie.how == "cut" else None])
-        return bytes(self._answer(self._masked(what, (message.step, 0), data), lie).payload)
 
     def _answer(self, residues: PackedResidues, lie: Lie) -> PackedResidues:
         shape, rng = residues.shape, self._rng
@@ -361,11 +400,6 @@ def _other_codeword(job: Job, index: int, client: int, lie: Lie) -> int:
     return prod((points[client - 1] - points[j - 1]) % p for j in sharing) % p
 
 
-def _what(message: Message) -> str:
-    """Its type, or the tag of a step."""
-    return message.tag.decode() if isinstance(message, Step | StepReport) else type(message).__name__
-
-
 class _Handshake:
     """The handshake of a liar. Its channels lie."""
 
@@ -410,11 +444,10 @@ class _Channel:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._honest, name)
 
-    def seal(self, purpose: bytes, *, part: int, payload: Any, round_: int = 0, bound: bytes = b"") -> Sealed:
+    def seal(self, purpose: bytes, *, part: int, payload: Any, round_: int = 0) -> Sealed:
         """Seal a payload, or what the liar sends instead."""
 
         def seal(changed: bytes) -> Sealed:
-            return self._honest.seal(purpose, part=part, payload=changed, round_=round_, bound=bound)
+            return self._honest.seal(purpose, part=part, payload=changed, round_=round_)
 
-        what = bound[:-DIGEST_BYTES].decode() if purpose == Step.purpose else _BY_PURPOSE[purpose]
-        return self._sealed(what, self._peer, (round_, part), bytes(payload), seal)
+        return self._sealed(_BY_PURPOSE[purpose], self._peer, (round_, part), bytes(payload), seal)

@@ -149,7 +149,6 @@ class Traffic(Records):
             ("changed", purpose, {"sealed": changed}),
             ("of another part", purpose, {"part": given["part"] ^ 1}),
             ("of another round", purpose, {"round_": given.get("round_", 0) ^ 1}),
-            ("bound to more", purpose, {"bound": given.get("bound", b"") + b"."}),
             (f"as {other.decode()}", other, {}),
         ):
             self._refused(what, partial(open_, as_, **given | more), purpose)

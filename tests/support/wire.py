@@ -402,7 +402,6 @@ class Wire:
         parts = self.parts()
         labels = np.arange(self.m, dtype=np.int32) % self.job.k
         envelope = {"run": RUN, "sender": sender, "recipient": recipient}
-        step: dict[str, Any] = {"step": 1, "tag": b"root", "seen": bytes(32)}
         makers: dict[type[Message], Callable[[], Message]] = {
             Hello: lambda: Hello(
                 **envelope,
@@ -444,9 +443,9 @@ class Wire:
                 index=0,
                 sealed=self._in_round(Compared, sender, recipient, place_of(0, part), bytes(8)),
             ),
-            Step: lambda: Step(**envelope, **step, number_sent=0, sealed=Sealed(payload=bytes(48))),
-            StepReport: lambda: StepReport(**envelope, **step, data=bytes(32)),
-            StepNotice: lambda: StepNotice(**envelope, **step, data=bytes(1)),
+            Step: lambda: Step(**envelope, place=0, sealed=Sealed(payload=bytes(48))),
+            StepReport: lambda: StepReport(**envelope, data=bytes(41)),
+            StepNotice: lambda: StepNotice(**envelope, data=bytes(41)),
         } | {kind: partial(self._masked, kind, envelope, part) for kind in MASKED}
         message = makers[kind]()
         signed = isinstance(message, FromServer) and sender == SERVER

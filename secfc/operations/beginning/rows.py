@@ -70,15 +70,12 @@ def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, N
         dealings = yield from dealt_by_owners(me, sizes, own)
         if held is not None:
             for owner in sizes:
-                if owner in dealings.shares:
-                    _store(me, dealings.shares[owner], held, parts[owner])
-                else:
-                    held[..., parts[owner]] = 0  # of whoever is refused or lost, and never what was in memory
+                _store(me, dealings.shares.get(owner), held, parts[owner])
         refused |= dealings.refused
         cheats |= cannot_be_honest(refused, known=cheats, most=me.max_liars)
         lost |= sizes.keys() - set(dealings.kept)
         left -= lost | cheats.keys()
-    unread = open_pairs(refused, cheats)
+    unread = open_pairs(refused, lost | cheats.keys())
     _set_aside(me, cheats, unread)
     layout = planned.without(lost | cheats.keys())
     rows = Rows(primes, width, layout.m, _kept(held, planned, layout), me.kernels)
@@ -99,8 +96,12 @@ def _segments(me: Party, rows: Floats, unit: Fraction) -> Floats:
     return reduce(segments, me.code.moduli)
 
 
-def _store(me: Party, dealt: Dealt, held: Shares, rows: slice) -> None:
+def _store(me: Party, dealt: Dealt | None, held: Shares, rows: slice) -> None:
+    """Store shares, or zeros for what was not dealt or was refused: nobody uses them."""
     primes = me.code.primes
+    if dealt is None:
+        held[..., rows] = 0
+        return
     shares = dealt.shared.reshape(len(primes), held.shape[1] - 1, -1)
     me.kernels.store(pack(shares, me.code.moduli), primes, held, rows.start)
 

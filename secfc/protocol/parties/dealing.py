@@ -1,20 +1,23 @@
 """Deals shares, and proves that they lie on polynomials together with what all other holders got.
 
 A dealer sends every holder a piece, shares of [x] and of zeros <0>, and tells everybody a digest of all
-pieces. In the next step the three comparers toss a coin, from which coefficients r follow. Covers are uniform
+pieces. In the next step the three comparers toss a coin, from which coefficients r follow
+(`_sums`). Covers are uniform
 sharings that it dealt too. For each it sends the polynomial cover + sum r x, and a holder checks its own
 shares. A cover hides the sum. Opens nothing. What dealers that may be lost tell everybody passes through the
 coordinator, so one that lies cannot tell parties different things; who refuses its pieces says so.
 
 A comparer that lies may choose its part of the coin last. 2^40 tries leave a wrong share unnoticed with a
-probability below 2^-29: each succeeds with p^-3. A dealer that tells parties different digests of pieces, or
-sends them different polynomials, is found in the next step, because all parties note what they got
-(`secfc.protocol.parties.inbox`). For the same reason no coin is tossed before its pieces are fixed.
+probability below 2^-29: each succeeds with at most 7 q^3, q = 2^-23.98. A dealer that tells parties different
+digests of pieces, or sends them different polynomials, is found in the next step, because all parties note
+what they got (`secfc.protocol.parties.inbox`). For the same reason no coin is tossed before its pieces are
+fixed.
 """
 
 import hashlib
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -24,7 +27,7 @@ from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE, unpack
-from secfc.field.residues import BLOCK, matmul, reduce
+from secfc.field.residues import BLOCK, reduce
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
@@ -33,6 +36,10 @@ from secfc.sharing.shared import Shared
 COVERS = 3
 _DIGEST = 32
 _COIN = 16
+_WORD = np.dtype("<i4")
+_WIDTH = BLOCK // 2
+"""Numbers that are combined at a time: so many products of a canonical and a reduced residue are exact."""
+
 _SALT = 32
 """Random bytes of each piece. Without them a digest of another's piece would confirm a guess of what is
 shared, because t shares, the proof and the guess determine that piece."""
@@ -146,23 +153,17 @@ def most_piece_bytes(n: int, primes: int, values: int) -> int:
 
 def added(me: Party, parts: list[Floats], size: int) -> Shared:
     """What several dealers dealt, shape (size,), added up; no parts at a party that holds no shares."""
-    total = reduce(np.sum(parts, axis=0), me.code.moduli[..., 0]) if parts else None
+    total = reduce(sum(parts[1:], parts[0]), me.code.moduli[..., 0]) if parts else None
     return Shared(me.code.primes, (size,), total)
 
 
 def _dealer(me: Party, task: _Task, segments: Floats) -> Half:
     """Deal. Return segments and masks, and masks of zeros, each with those of covers."""
     code = me.code
-    covered = np.concatenate([segments, me.uniform(code.ell, COVERS)], axis=2)
-    of_shared = np.concatenate([covered, me.uniform(code.t, covered.shape[2])], axis=1)
-    of_zeros = me.uniform(code.wide - code.ell, task.zeros + COVERS)
-    shares = code.deal(of_shared, me.kernels), code.deal_zeros(of_zeros, me.kernels)
-    pieces = [
-        b"".join((*(part.data for part in one), me.masks.octets(_SALT))) for one in zip(*shares, strict=True)
-    ]
-    digests = b"".join(hashlib.sha256(piece).digest() for piece in pieces)
-    for holder, piece in zip(me.roles.holders, pieces, strict=True):
-        me.send(holder, "piece", digests + piece)
+    of_shared, of_zeros = _with_masks(me, segments), me.uniform(code.wide - code.ell, task.zeros + COVERS)
+    messages, digests = _messages(me, of_shared, of_zeros)
+    for holder, message in zip(me.roles.holders, messages, strict=True):
+        me.send(holder, "piece", message)
     _tell(me, task, "root", hashlib.sha256(digests).digest())
     return of_shared, of_zeros
     yield
@@ -172,6 +173,32 @@ def _tell(me: Party, task: _Task, tag: str, data: bytes) -> None:
     """Tell everybody, or the coordinator, which passes it on: so nobody is told anything else."""
     for party in (COORDINATOR,) if task.may_be_lost else me.roles.everybody:
         me.send(party, tag, data)
+
+
+def _with_masks(me: Party, segments: Floats) -> Floats:
+    """Segments with those of covers, and then masks of both, shape (P, ell + t, shared + COVERS)."""
+    code, shared = me.code, segments.shape[2]
+    values = np.empty((len(code.primes), code.narrow, shared + COVERS))
+    values[:, : code.ell, :shared] = segments
+    for of_prime, p in zip(values, code.primes, strict=True):
+        of_prime[: code.ell, shared:] = me.masks.uniform(p, (code.ell, COVERS), me.kernels)
+        of_prime[code.ell :] = me.masks.uniform(p, (code.t, shared + COVERS), me.kernels)
+    return values
+
+
+def _messages(me: Party, of_shared: Floats, of_zeros: Floats) -> tuple[list[Data], bytes]:
+    """For each holder the digests of all pieces, and its own; and these digests."""
+    code = me.code
+    sizes = [size_of(one.shape[2], code.primes) for one in (of_shared, of_zeros)]
+    start, middle, end = np.cumsum([_DIGEST * code.n, *sizes]).tolist()
+    messages = np.empty((code.n, end + _SALT), dtype=np.uint8)
+    shape = code.n, len(code.primes), -1
+    code.deal(of_shared, me.kernels, messages[:, start:middle].reshape(shape))
+    code.deal_zeros(of_zeros, me.kernels, messages[:, middle:end].reshape(shape))
+    messages[:, end:] = np.frombuffer(me.masks.octets(_SALT * code.n), np.uint8).reshape(code.n, _SALT)
+    digests = b"".join(hashlib.sha256(one[start:]).digest() for one in messages)
+    messages[:, :start] = np.frombuffer(digests, np.uint8)
+    return [one.data for one in messages], digests
 
 
 def _roots(me: Party, task: _Task) -> Half:
@@ -202,9 +229,8 @@ def _holder(me: Party, task: _Task, roots: Mapping[int, Data], pieces: Mapping[i
     sizes = _proof_sizes(me)
     proofs, found = (yield from task.told("proof", sum(sizes))), dict[int, Dealt]()
     for dealer, proof in proofs.items():
-        if dealer not in pieces and me.max_liars:
-            continue
-        view, said, ends = memoryview(pieces[dealer]), memoryview(proof), _ends(me, task, dealer)
+        said, ends = memoryview(proof), _ends(me, task, dealer)
+        view = memoryview(pieces.get(dealer, bytes(ends[1] + _SALT)))
         start, at = _DIGEST * code.n, _DIGEST * (me.number - 1)
         committed = hashlib.sha256(view[:start]).digest() == roots[dealer]
         committed &= hashlib.sha256(view[start:]).digest() == view[at : at + _DIGEST]
@@ -240,19 +266,16 @@ def _checked(
     """Shares, shape (P, size), without covers. None if they do not agree with a dealer's proof."""
     code, primes = me.code, me.code.primes
     planes = np.frombuffer(data, dtype=np.uint8).reshape(len(primes), -1)
-    size = planes.shape[1] // BYTES_PER_RESIDUE - COVERS
     try:
         said = from_bytes(proof, (code.wide - code.ell if zeros else code.narrow, COVERS), primes)
     except MessageError:
         return None
-    expected = code.at_holder(me.number, said, zeros=zeros)[:, 0]
-    own, right = np.empty((len(primes), COVERS)), True
-    for plane, of_prime, out, p in zip(planes, factors, own, primes, strict=True):
-        used = np.ascontiguousarray(of_prime[:, :size])
-        right &= me.kernels.combine(plane[np.newaxis, : BYTES_PER_RESIDUE * size], used, p, out)
+    if me.kernels.refused(planes, primes) >= 0:
+        return None
     shares = unpack(planes)
-    difference = reduce(own + shares[:, size:] - expected, code.moduli[..., 0])
-    return shares[:, :size] if right and not difference.any() else None
+    own = _sums(shares[:, np.newaxis], factors, code.moduli)
+    difference = reduce(own - code.at_holder(me.number, said, zeros=zeros), code.moduli)
+    return None if difference.any() else shares[:, :-COVERS]
 
 
 def _tosser(me: Party, task: _Task) -> Half:
@@ -301,21 +324,34 @@ def _witness(me: Party, task: _Task) -> Half:
 
 
 def _coefficients(me: Party, size: int) -> Half:
-    """Coefficients of the coin, shape (P, COVERS, size)."""
+    """Coefficients of the coin for each level of `_sums` of so many numbers, (levels, P, COVERS, _WIDTH).
+
+    They are words of 32 bits. Modulo a prime none is likelier than q = 259 / 2^32.
+    """
     coins = yield Wait("coin", me.roles.comparers, _COIN)
     drawn = MaskSource(hashlib.sha256(b"secfc dealing 1" + b"".join(coins.values())).digest())
-    return np.stack([drawn.uniform(p, (COVERS, size), me.kernels) for p in me.code.primes])
+    shape = _levels(size), 1, COVERS, _WIDTH
+    words = np.frombuffer(drawn.octets(_WORD.itemsize * prod(shape)), dtype=_WORD)
+    return reduce(words.reshape(shape).astype(np.float64), me.code.moduli)
+
+
+def _levels(size: int) -> int:
+    """Levels after which `_sums` of so many numbers has a number for each cover: 7 for 10^9."""
+    return 1 if size < _WIDTH else 1 + _levels(COVERS * (size // _WIDTH + 1))
 
 
 def _sums(values: Floats, factors: Floats, moduli: Floats) -> Floats:
-    """Covers, the last columns of values, plus sums of the others: shape (P, rows, COVERS)."""
-    columns = values.shape[2] - COVERS
-    blocks, whole = columns // BLOCK, columns // BLOCK * BLOCK
-    rest = factors[:, :, whole:columns].swapaxes(1, 2)
-    total = matmul(reduce(values[:, :, whole:columns], moduli), rest, moduli) + values[:, :, columns:]
-    if blocks:  # one product for all blocks: a loop over short ones would take longer
-        first = reduce(values[:, :, :whole], moduli).reshape(*values.shape[:2], blocks, BLOCK)
-        second = factors[:, :, :whole].reshape(len(moduli), COVERS, blocks, BLOCK)
-        products = first.swapaxes(1, 2) @ second.transpose(0, 2, 3, 1)
-        total += reduce(products, moduli[..., np.newaxis]).sum(axis=1)
-    return reduce(total, moduli)
+    """Covers, the last columns of values, plus sums of the others: shape (P, rows, COVERS).
+
+    At each level every `_WIDTH` numbers become COVERS numbers, all by the same factors. If they are not all
+    0, the new ones are with probability at most q^COVERS. So are all numbers of the last level, and what it
+    adds to each cover.
+    """
+    numbers, covers = values[:, :, :-COVERS], values[:, :, -COVERS:]
+    for of_level in factors[:, :, np.newaxis]:
+        count = numbers.shape[2] // _WIDTH
+        whole, rest = numbers[:, :, : count * _WIDTH], numbers[:, :, count * _WIDTH :, np.newaxis]
+        each = of_level @ whole.reshape(*numbers.shape[:2], _WIDTH, count)
+        found = np.concatenate([each, of_level[..., : rest.shape[2]] @ rest], axis=3)
+        numbers = reduce(found.reshape(*numbers.shape[:2], -1), moduli)
+    return reduce(numbers + covers, moduli)

@@ -71,8 +71,12 @@ class Inbox:
                 self.lost.add(sender)
 
     def has_had(self, sender: int, place: Place) -> bool:
-        """Whether a message with this tag is held of this step."""
+        """Whether a message with this tag is held of this step. Nobody knows it of steps that are over."""
         return (place.tag, sender) in self._held.get(place.step, {})
+
+    def is_over(self, place: Place) -> bool:
+        """Whether the step is over."""
+        return place.step < self._step
 
     def may_lie(self, sender: int) -> bool:
         """Whether the party can do without what this one sends."""

@@ -17,14 +17,11 @@ from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Party
 from secfc.sharing.residue_bytes import from_bytes, size_of
 
-Right = tuple[dict[int, Data], dict[int, Floats]]
-"""Shares by holder: as they were sent, and as residues, shape (P, size)."""
-
 
 def opened_shares(me: Party, tag: str, size: int, *, wide: bool) -> Generator[Wait, dict[int, Data], Floats]:
     """The segments, canonical, shape (P, ell, size), of the shares that holders send with a tag."""
-    _, shares = yield from right_shares(me, tag, size, wide=wide)
-    return me.code.open(shares, wide=wide)
+    sent = yield from right_shares(me, tag, size, wide=wide)
+    return me.code.open(_residues(me, sent, size), wide=wide)
 
 
 def decoded_sum(
@@ -32,27 +29,33 @@ def decoded_sum(
 ) -> Generator[Wait, dict[int, Data], PackedResidues]:
     """The sum of the segments of <x>, from the answers, (P, columns, rows), that holders send with a tag."""
     code = me.code
-    sent, _ = yield from right_shares(me, tag, shape[1] * shape[2], wide=True)
+    sent = yield from right_shares(me, tag, shape[1] * shape[2], wide=True)
     holders = tuple(sorted(sent)[: code.wide])
     planes = [PackedResidues(payload=sent[j], shape=shape).planes() for j in holders]
     decoded = PackedResidues.empty(shape)
     refused = me.kernels.weigh(planes, code.weights(holders), code.primes, decoded.planes())
-    assert refused < 0  # `right_shares` has checked that they are residues
+    if refused >= 0:
+        raise MessageError(f"party {holders[refused]}: integers that are not below their prime were sent")
     return decoded
 
 
-def right_shares(me: Party, tag: str, size: int, *, wide: bool) -> Generator[Wait, dict[int, Data], Right]:
-    """Shares that lie on polynomials: as many as are needed or more.
+def right_shares(
+    me: Party, tag: str, size: int, *, wide: bool
+) -> Generator[Wait, dict[int, Data], dict[int, Data]]:
+    """Shares that lie on polynomials, as holders sent them: as many as are needed or more.
 
-    CheatError if they do not and `max_liars` is 0, as far as more have come than are needed.
+    If none is spare, they may be no residues. CheatError if they lie on no polynomials and `max_liars` is 0.
     TooManyFaultsError for more liars than `max_liars`.
     """
     code, needed = me.code, me.code.wide if wide else me.code.narrow
     senders = tuple(j for j in me.roles.holders if j not in me.liars | me.unsure)
     octets, enough = size_of(size, code.primes), needed + max(0, me.max_liars - len(me.liars))
     while enough <= len(senders):
-        sent = yield Wait(tag, senders, octets, enough)
-        shares = _possible(me, sent, octets)
+        came = yield Wait(tag, senders, octets, enough)
+        sent = _of_size(me, came, octets)
+        if not me.max_liars and len(sent) == needed:
+            return sent
+        shares = _residues(me, sent, size)
         most = me.max_liars - len(me.liars)
         spare = len(shares) - needed - most
         wrong = set[int]() if min(spare, most) >= 0 and code.contains(shares, me.masks, wide=wide) else None
@@ -60,26 +63,35 @@ def right_shares(me: Party, tag: str, size: int, *, wide: bool) -> Generator[Wai
             wrong = code.wrong(shares, me.masks, wide=wide, most=min(spare, most))
         if wrong is not None:
             me.liars |= wrong
-            right = {j: one for j, one in shares.items() if j not in wrong}
-            return {j: sent[j] for j in right}, right
+            return {j: sent[j] for j in shares if j not in wrong}
         if not me.max_liars:
             raise CheatError(f"{tag}: shares lie on no polynomial of their degree", code=Code.BAD_MESSAGE)
         if spare >= most:
             break
-        enough = len(sent) + 1
+        enough = len(came) + 1
     raise TooManyFaultsError(f"{tag}: more than max_liars={me.max_liars} holders sent wrong shares")
 
 
-def _possible(me: Party, sent: Mapping[int, Data], octets: int) -> dict[int, Floats]:
-    """What was sent, but for other sizes and integers that are no residues. Who sends such is a liar."""
-    found, size = {}, octets // size_of(1, me.code.primes)
+def _of_size(me: Party, sent: Mapping[int, Data], octets: int) -> dict[int, Data]:
+    """What was sent with so many bytes. Who sends another size is a liar."""
+    for holder, data in sent.items():
+        if len(data) != octets:
+            _refuse(me, holder, f"{len(data)} bytes were sent, not {octets}")
+    return {holder: data for holder, data in sent.items() if len(data) == octets}
+
+
+def _residues(me: Party, sent: Mapping[int, Data], size: int) -> dict[int, Floats]:
+    """What was sent, but for integers that are no residues. Who sends such is a liar."""
+    found = {}
     for holder, data in sent.items():
         try:
-            if len(data) != octets:
-                raise MessageError(f"{len(data)} bytes were sent, not {octets}")
             found[holder] = from_bytes(data, (size,), me.code.primes)
         except MessageError as error:
-            if not me.max_liars:
-                raise MessageError(f"party {holder}: {error}") from None
-            me.liars.add(holder)
+            _refuse(me, holder, str(error))
     return found
+
+
+def _refuse(me: Party, holder: int, why: str) -> None:
+    if not me.max_liars:
+        raise MessageError(f"party {holder}: {why}")
+    me.liars.add(holder)

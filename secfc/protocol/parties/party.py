@@ -67,7 +67,8 @@ class Party:
 
     `secrets` are what it shares with each party, 32 bytes each, with itself too. `transcript` is at first the
     run's. Up to `max_liars` holders may send wrong shares; `liars` are those that were found. Shares of
-    `unsure` holders are not used either, because it is not known whether they lie.
+    `unsure` holders are not used either, because it is not known whether they lie. `stock` are [rho] and <0>
+    that were dealt and are not used yet (`secfc.operations.random_sharings`).
     """
 
     number: int
@@ -86,6 +87,7 @@ class Party:
     round: int = 0  # of the method, for costs
     outbox: list[tuple[int, Place, Data]] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)  # of its halves, while it cannot go on
+    stock: tuple[Shared, Shared] | None = None
     _seen: bytes = b""  # the transcript before the present step
 
     def __repr__(self) -> str:

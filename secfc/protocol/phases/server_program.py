@@ -16,6 +16,7 @@ from secfc.protocol.context import in_memory
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Message, Step, StepReport
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
+from secfc.protocol.program.letters import letters_of
 from secfc.protocol.program.party_of import party_of
 from secfc.protocol.program.stepping import Stepping
 from secfc.protocol.program.whole_run import Brought, Found, whole_run
@@ -68,20 +69,12 @@ class ServerProgram(ServerPhase):
         return () if self._steps.ended else tuple(j for j in self._steps.me.awaited if j != SERVER)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """Clients that have not sent a piece; then those that have sent the first evaluator less than others.
-
-        All clients that do not compare send it equally many messages, apart from pieces.
-        """
+        """Clients that have not sent a piece; then as `awaited`; those who compare, if it awaits nobody."""
         job, gathering = self.context.job, self.context.gathering
-        _, first, _ = job.comparers
         alike = [j for j in gathering.present if j not in job.comparers]
-        if self.state is State.SHARE:
-            links = [(j, to) for j in alike for to in gathering.members if to != j]
-            late = tuple({j for j, to in links if carried(Step.__name__, j, to) < self._dealt[j]})
-        else:
-            sent = {j: carried(Step.__name__, j, first) - self._dealt[j] * (first <= job.n) for j in alike}
-            late = tuple(j for j, count in sent.items() if count < max(sent.values()))
-        return late or self.awaited or job.comparers
+        links = [(j, to) for j in alike for to in gathering.members if to != j]
+        late = {j for j, to in links if carried(Step.__name__, j, to) < self._dealt[j]}
+        return tuple(late if self.state is State.SHARE else ()) or self.awaited or job.comparers
 
     @property
     def progress(self) -> Progress:
@@ -106,12 +99,12 @@ class ServerProgram(ServerPhase):
         if self._steps.ended:
             return self, []
         self._steps.take(message)
-        self._dealt[message.sender] += message.tag == b"root"
+        self._dealt[message.sender] += sum(place.tag == "root" for place, _ in letters_of(message.data))
         self.context.gathering.absent.discard(message.sender)
         return self, self._ended(self._steps.go_on())
 
     def absent(self, client: int) -> ServerStep:
-        """If its rows are not shared yet, it is left out with them; otherwise they stay in.
+        """Go on without it. Its rows are in if it has proved their shares, and else it is left out with them.
 
         TooManyFaultsError if it compares or too few are left.
         """
@@ -140,7 +133,7 @@ class ServerProgram(ServerPhase):
         """See `Watching`. TooManyFaultsError when the run needs a client that is left out."""
         gathering = self.context.gathering
         self.leave_out(dict.fromkeys(shared.lost, "absent") | shared.cheats)
-        gathering.absent -= gathering.left_out.keys()
+        gathering.absent.difference_update(gathering.left_out)
         pairs = open_pairs(shared.unread, gathering.left_out)
         self.unread, self._cheats = tuple(pairs), tuple(sorted(shared.cheats))
         gathering.silence(self._steps.me.unsure, self.context.job.max_liars - self._steps.me.max_liars)
@@ -152,4 +145,4 @@ class ServerProgram(ServerPhase):
 
     def round_is(self, number: int) -> None:
         """See `Watching`."""
-        self._round = number
+        self._round = self.context.gathering.round = number

@@ -9,21 +9,29 @@ from secfc.operations.beginning.rows import BLOCK
 from secfc.protocol.job.job import Job
 from secfc.protocol.parties.dealing import most_piece_bytes, most_told_bytes
 
+_LETTERS = 1 << 13
+"""Bytes of small letters, and of what letters begin with."""
+
 
 @cache
 def most_step_bytes(job: Job, rows: int, primes: int) -> int:
-    """Bytes of the largest message between parties, about so many rows. 0 for a job with questions."""
+    """Upper bound of the bytes of a message between parties, about so many rows. 0 for a job with questions.
+
+    A message has letters of at most two or three steps, because then its sender waits for others.
+    """
     if not job.is_program:
         return 0
     pairs, columns = job.k * (job.k - 1) // 2, job.k * (job.width + 3)
     values = max(BLOCK // primes + job.width, job.k * rows, pairs * columns, most_numbers(job, rows))
     answers = max(pairs * rows, values) * job.ell
     gates = most_dealt_bytes(rows, job.k, primes), most_dealt_bytes(most_numbers(job, rows), 2, primes)
-    return max(most_piece_bytes(job.n, primes, values), packed_bytes((primes, answers, 1)), *gates)
+    pieces = most_piece_bytes(job.n, primes, values)
+    return _LETTERS + 2 * pieces + 2 * packed_bytes((primes, answers, 1)) + max(gates)
 
 
 def most_report_bytes(job: Job, primes: int) -> int:
-    """Bytes of the largest message to or from the coordinator."""
+    """Upper bound of the bytes of a message to or from the coordinator."""
     if not job.is_program:
         return 0
-    return packed_bytes((primes, 2 * job.k, 1)) + most_told_bytes(job.n, primes, job.ell + job.t) + 64
+    told = most_told_bytes(job.n, primes, job.ell + job.t)
+    return _LETTERS + 2 * packed_bytes((primes, 2 * job.k, job.ell)) + told

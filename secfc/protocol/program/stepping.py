@@ -11,6 +11,7 @@ from secfc.protocol.messages import Message, Step, StepNotice, StepReport
 from secfc.protocol.messages.turns import RepeatedError
 from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import COORDINATOR, Party
+from secfc.protocol.program.letters import Letter, letters_of, packed
 
 LOST = "lost"
 """The tag of a notice of a party for which no other is to wait."""
@@ -41,32 +42,32 @@ class Stepping(Generic[Result]):
         return f"Stepping({self.me!r})"
 
     def take(self, message: Step | StepReport | StepNotice) -> None:
-        """Keep a message until its step. MessageError, with nothing changed, for one that cannot be used."""
-        tag = bytes(message.tag)
-        if not tag.isascii():
-            raise MessageError(f"{type(message).__name__}: a tag of party {message.sender} is no text")
-        place = Place(message.step, tag.decode(), message.seen)
-        if isinstance(message, StepNotice) and place.tag == LOST:
-            self.me.inbox.lost.add(int.from_bytes(message.data))
-            return
-        if self.me.inbox.has_had(message.sender, place):
-            text = f"party {message.sender} sent {place.tag} of step {place.step} twice"
-            raise RepeatedError(text)
-        self.me.inbox.check(message.sender, place)
+        """Keep letters until their step. MessageError, with nothing changed, for one that cannot be used."""
+        sender = message.sender
         if isinstance(message, Step):
             assert self._channels is not None
-            if message.sender not in self._channels:
-                raise MessageError(f"Step: party {message.sender} takes no part")
-            data: Data = self._channels[message.sender].open(
-                message.purpose,
-                part=message.number_sent,
-                sealed=message.sealed.payload,
-                round_=message.step,
-                bound=tag + message.seen,
-            )
+            if sender not in self._channels:
+                raise MessageError(f"Step: party {sender} takes no part")
+            channel = self._channels[sender]
+            data: Data = channel.open(message.purpose, part=message.place, sealed=message.sealed.payload)
         else:
             data = message.data
-        self.me.inbox.put(message.sender, place, data)
+        letters, inbox, lost = list(letters_of(data)), self.me.inbox, set[int]()
+        if not letters:
+            raise MessageError(f"Step: party {sender} sent no letter")
+        if sender == COORDINATOR:
+            lost = {int.from_bytes(client) for place, client in letters if place.tag == LOST}
+            letters = [one for one in letters if one[0].tag != LOST]
+        new = [place for place, _ in letters if not inbox.has_had(sender, place)]
+        if len(new) < len(letters) and all(map(inbox.is_over, new)):
+            raise RepeatedError(f"Step: party {sender} sent what it has sent before")
+        if len({(place.step, place.tag) for place, _ in letters}) < len(letters):
+            raise MessageError(f"Step: party {sender} sent one letter twice")
+        for place, _ in letters:
+            inbox.check(sender, place)
+        inbox.lost |= lost
+        for place, one in letters:
+            inbox.put(sender, place, one)
 
     def go_on(self) -> list[Message]:
         """Run on as far as possible, and return what is to be sent."""
@@ -78,9 +79,14 @@ class Stepping(Generic[Result]):
             self.ended, self.result = True, end.value
         except MessageError as error:  # of a message that was taken before, perhaps not of the last one
             raise CheatError(str(error), code=error.code) from None
-        found = [self._message(*one) for one in self.me.outbox]
+        outbox = dict[int, list[Letter]]()
+        for recipient, place, data in self.me.outbox:
+            outbox.setdefault(recipient, []).append((place, data))
         self.me.outbox.clear()
-        return [one for one in found if one is not None]
+        # The coordinator's comes last: when it is there, what others are sent is on the way.
+        recipients = sorted(outbox, key=lambda recipient: recipient == COORDINATOR)
+        messages = (self._message(recipient, packed(outbox[recipient])) for recipient in recipients)
+        return [one for one in messages if one is not None]
 
     def lose(self, client: int) -> list[Message]:
         """At the coordinator: wait no longer for a client, tell the others, and run on."""
@@ -90,31 +96,20 @@ class Stepping(Generic[Result]):
         me.outbox += [(j, place, client.to_bytes(2)) for j in others]
         return self.go_on()
 
-    def _message(self, recipient: int, place: Place, data: Data) -> Message | None:
-        number, me = self._sent.get(recipient, 0), self.me
-        common: dict[str, Any] = {
-            "run": self._run,
-            "round": me.round,
-            "step": place.step,
-            "tag": place.tag.encode(),
-            "seen": place.seen,
-        }
+    def _message(self, recipient: int, data: bytes) -> Message | None:
+        me = self.me
+        common: dict[str, Any] = {"run": self._run, "round": me.round}
         if recipient == COORDINATOR:
-            return StepReport(**common, sender=me.number, data=bytes(data))
+            return StepReport(**common, sender=me.number, data=data)
         if me.number == COORDINATOR:
-            return StepNotice(**common, recipient=recipient, data=bytes(data))
+            return StepNotice(**common, recipient=recipient, data=data)
         assert self._channels is not None
         if recipient not in self._channels:
             return None  # it did not come
-        self._sent[recipient] = number + 1
-        sealed = self._channels[recipient].seal(
-            Step.purpose,
-            part=number,
-            payload=data,
-            round_=place.step,
-            bound=common["tag"] + place.seen,
-        )
-        return Step(**common, sender=me.number, recipient=recipient, number_sent=number, sealed=sealed)
+        place = self._sent.get(recipient, 0)
+        self._sent[recipient] = place + 1
+        sealed = self._channels[recipient].seal(Step.purpose, part=place, payload=data)
+        return Step(**common, sender=me.number, recipient=recipient, place=place, sealed=sealed)
 
 
 def secrets_of(

@@ -66,12 +66,14 @@ def whole_run(
     RangeError for rows beyond the bound, ParameterError if the rows that are in do not fit the job.
     """
     shared = yield from shared_rows(me, planned, brought.rows)
-    if me.number in shared.lost or me.number in shared.cheats:
-        return None
-    watching.rows_are(shared)
-    layout = shared.layout
-    layout.check(job)
+    inside = me.number not in shared.lost and me.number not in shared.cheats
+    if inside:
+        watching.rows_are(shared)
+        shared.layout.check(job)
     coin = yield from tossed(me, brought.run, brought.value, brought.commitments)
+    if not inside:  # those who compare have told that they were told the same
+        return None
+    layout = shared.layout
     yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)
     start = _first_sets(job, planned, layout, brought.start, coin)
     watching.sets_are(start)

@@ -1,0 +1,73 @@
+"""What an evaluator sees of hidden signs has the same distribution for all u: all masks of others are tried.
+
+Rows are independent of each other. So one run has a row for each u and all random bits that the evaluator
+does not know. Those that it knows, and y, are the same in all rows.
+"""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from operations.own_net import parties_of, play
+from operations.test_views import SpelledKeys
+from support.trio import packed, to_words
+
+from secfc.comparing import batch
+from secfc.comparing.widths import USUAL
+from secfc.kernels.slicing import to_rows
+from secfc.operations import signs
+from secfc.operations.masked import Masked
+from secfc.protocol.parties.party import Party
+from secfc.sharing.codewords import Codewords
+
+DEALER, FIRST, SECOND = 1, 2, 3
+CASES = {  # a prime, bits of a leaf, outputs, each u, and random bits a row: of products, and of wires
+    "one leaf": (5, 3, signs.below_zero(1), range(5), 8, 1),
+    "two levels": (3, 1, signs.below_zero(1), range(3), 4, 4),
+    "two columns": (3, 2, signs.below_zero(2), list(product(range(3), repeat=2)), 8, 2),
+    "three sets": (3, 2, signs.wins(3), [(0, 0, 0), (1, 2, 0), (2, 2, 1)], 14, 5),
+}
+
+
+@pytest.mark.parametrize("evaluator", [FIRST, SECOND])
+@pytest.mark.parametrize("name", CASES)
+def test_an_evaluator_sees_the_same_whatever_the_signs_are(monkeypatch, name, evaluator):
+    p, chunk, bracket, every, products, wires = CASES[name]
+    every, rng = np.array(every).reshape(-1, bracket.first.size), np.random.default_rng(0)
+    own = {FIRST: products + wires, SECOND: wires}[evaluator]
+    others = products + 2 * wires - own
+    which, string = np.indices((len(every), 1 << others)).reshape(2, -1)
+    known = to_words(np.repeat(rng.integers(0, 2, (own, 1)) == 1, which.size, axis=1))
+    unknown = to_words(string >> np.arange(others)[:, np.newaxis] & 1 == 1)
+    of_first, of_second = (known, unknown) if evaluator == FIRST else (unknown, known)
+    y = np.repeat(rng.integers(0, p, (every.shape[1], 1)), which.size, axis=1)
+
+    def keys(me, other, phase):
+        if SECOND in (me.number, other):
+            return SpelledKeys(wires=of_second)
+        return SpelledKeys(products=of_first[:products], wires=of_first[products:])
+
+    monkeypatch.setattr(Party, "keys", keys)
+    monkeypatch.setitem(vars(USUAL), "chunk", chunk)
+    monkeypatch.setattr(batch, "_PIECE", 1 << 30)  # a keystream gives the values for all leaves at once
+    seen = []
+
+    def carry(sender, recipient, place, data):
+        assert {sender, recipient} <= {DEALER, FIRST, SECOND}
+        assert recipient != DEALER
+        if recipient == evaluator:
+            seen.append(np.frombuffer(data, dtype=np.uint64).reshape(-1, known.shape[1]))
+        return data
+
+    def signs_of(me):
+        held = {DEALER: y - every[which].T, FIRST: y, SECOND: y}.get(me.number)
+        of = Masked(shape=(1, *y.shape), held=None if held is None else packed(held, (p,)))
+        return signs.hidden_signs(me, of, bracket)
+
+    parties = parties_of(Codewords(n=4, t=1, ell=1, primes=(p,)))
+    found = play(parties, {j: signs_of(me) for j, me in parties.items()}, carry=carry)
+    bits = to_rows(np.concatenate(seen), which.size)
+    views = np.sort(((np.int64(1) << np.arange(len(bits))) @ bits).reshape(len(every), -1), axis=1)
+    assert (views == views[0]).all()
+    assert np.array_equal(found[FIRST].held, found[SECOND].held)
+    assert np.unique(found[FIRST].held ^ found[DEALER].held).size == 2

@@ -1,0 +1,292 @@
+"""Runs that are one program: lost clients, wrong rows, limits, and a coordinator or carrier that lies."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.wire import Wire
+
+from plaintext_baselines import ExactLloyd
+from secfc.crypto.channel import Sealed
+from secfc.errors import CheatError, LimitError, MessageError, RangeError, SealError, TooManyFaultsError
+from secfc.lagrange.sharing import split
+from secfc.operations.beginning import rows as sharing
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.messages import Plan, Step, StepNotice, StepReport
+from secfc.protocol.parties.inbox import Place
+from secfc.protocol.parties.party import Party
+from secfc.protocol.program.letters import letters_of, packed
+from secfc.protocol.states import State
+
+_RNG = np.random.default_rng(3)
+ROWS = [_RNG.normal(size=(m, 2)).round(2) + 4 * _RNG.integers(0, 2, (m, 1)) for m in (4, 5, 3, 6, 2)]
+AT_ALL = range(1, 6)
+
+
+def net_of(rows=ROWS, **more):
+    return Wire(rows, **{"disclosure": "labels", "k": 3, "max_iter": 6} | more)
+
+
+def exact(net, clients=AT_ALL):
+    """The labels of these clients' rows, and the number of iterations, of Lloyd from the first sets."""
+    rows, start = [ROWS[j - 1] for j in clients], net.server.outcome.start
+    starts = np.split(start, np.cumsum([len(part) for part in rows])[:-1])
+    lloyd = ExactLloyd(3, init=starts, bound=20.0, precision=16, max_iter=6).fit(rows)
+    return {j: labels.tolist() for j, labels in zip(clients, lloyd.labels_, strict=True)}, lloyd.n_iter_
+
+
+def assert_exact(net, clients=AT_ALL, *, but=()):
+    labels, n_iter = exact(net, clients)
+    for j in set(clients) - set(but):
+        assert net.clients[j].state is State.DONE
+        assert net.clients[j].labels.tolist() == labels[j]
+        assert net.clients[j].phase.ended == (n_iter, net.server.outcome.converged)
+    assert net.server.outcome.n_iter == n_iter
+    assert (net.server.outcome.labels == -1).all()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_labels_are_those_of_lloyd_in_any_order_of_messages(seed):
+    rng, net = np.random.default_rng(seed), net_of(seed=seed)
+    net.run(choose=lambda links: links[rng.integers(len(links))])
+    assert_exact(net)
+    assert net.server.faults.gone == frozenset()
+
+
+def run_without(net, lost, at, *, seed=0):
+    """Lose a client after so many messages. What it has sent to others is carried."""
+    rng, count, gone = np.random.default_rng(seed), 0, False
+
+    def until():
+        nonlocal count, gone
+        count += 1
+        if count == at:
+            gone = True
+            net.post(net.server.absent(lost))
+        return False
+
+    net.run(
+        until=until,
+        drop=lambda message: gone and message.recipient == lost,
+        choose=lambda links: links[rng.integers(len(links))],
+    )
+
+
+@pytest.mark.parametrize("at", [8, 30, 60, 90, 400, 1200, 2000])
+@pytest.mark.parametrize("lost", [4, 5])
+@pytest.mark.some(8)
+def test_without_a_client_that_does_not_compare_the_others_end(lost, at):
+    """Before its rows are shared and proved they are left out, and afterwards they are clustered."""
+    net = net_of(seed=at)
+    run_without(net, lost, at, seed=at)
+    out = net.server.faults.left_out
+    assert out in ((), (lost,))
+    assert (at > 400) <= (out == ()) <= (at > 30)
+    assert_exact(net, [j for j in AT_ALL if j not in out], but=[lost])
+
+
+@pytest.mark.parametrize("at", [8, 60, 600])
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_without_one_that_compares_nobody_goes_on(lost, at):
+    with pytest.raises(TooManyFaultsError, match=f"client {lost}, a comparer, is absent"):
+        run_without(net_of(), lost, at)
+
+
+def test_a_helper_that_is_lost_ends_the_run():
+    with pytest.raises(TooManyFaultsError, match=r"helper 7, a comparer, is absent"):
+        run_without(net_of(comparers=(1, 6, 7)), 7, 100)
+
+
+@pytest.fixture
+def shared_as(monkeypatch):
+    """Let a client share other integers than those of its rows."""
+
+    def other(owner, change):
+        real = sharing._segments
+
+        def segments(me, rows, unit):
+            if me.number != owner:
+                return real(me, rows, unit)
+            integers = np.array(change(sharing.quantise(rows, unit)))
+            return np.array(
+                [split((integers % p).astype(float), me.code.ell) for p in me.code.primes]
+            ).reshape(len(me.code.primes), me.code.ell, -1)
+
+        monkeypatch.setattr(sharing, "_segments", segments)
+
+    return other
+
+
+@pytest.mark.parametrize("ell", [1, 2])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda integers: [[2**17 + 2, 0], *integers.tolist()[1:]],
+        lambda integers: [[2**60, -(2**60)], *integers.tolist()[1:]],
+    ],
+    ids=["norm", "wraps around"],
+)
+def test_rows_beyond_the_bound_end_the_run_before_anything_is_computed_of_them(shared_as, change, ell):
+    shared_as(4, lambda integers: np.array(change(integers), dtype=object))
+    net = net_of(ell=ell)
+    with pytest.raises(RangeError, match=r"^rows of clients 4 are beyond the public bound") as error:
+        net.run()
+    assert error.value.clients == (4,)
+    assert net.server.progress.round == 0
+
+
+def test_rows_at_the_bound_are_taken(shared_as):
+    net = net_of(bound=20.0)
+    radius = net.job.radius
+    shared_as(4, lambda integers: [[radius, 0], [0, -radius], *integers.tolist()[2:]])
+    net.run()
+    assert net.server.state is State.DONE
+
+
+class TestLiars:
+    """A client deals shares off its polynomial. The coordinator tells all what holders refuse."""
+
+    @staticmethod
+    def deal_wrongly(monkeypatch, dealer, holders):
+        real = sharing.dealt_by_owners
+
+        def dealt(me, sizes, segments):
+            if me.number != dealer or segments is None:
+                return (yield from real(me, sizes, segments))
+            code, deal = me.code, type(me.code).deal
+
+            def wrong(self, values, kernels, out):
+                shares = deal(self, values, kernels, out)
+                for holder in holders:
+                    shares[holder - 1, 0, 0] ^= 1
+                return shares
+
+            monkeypatch.setattr(type(code), "deal", wrong)
+            try:
+                step = real(me, sizes, segments)
+                next(step)  # it has dealt
+            finally:
+                monkeypatch.setattr(type(code), "deal", deal)
+            while True:
+                try:
+                    yield
+                    next(step)
+                except StopIteration as end:
+                    return end.value
+
+        monkeypatch.setattr(sharing, "dealt_by_owners", dealt)
+
+    def test_without_max_liars_ends_the_run_by_name(self, monkeypatch):
+        self.deal_wrongly(monkeypatch, 4, [2])
+        with pytest.raises(CheatError, match=r"^party 4 dealt shares that lie on no polynomial"):
+            net_of().run()
+
+    def test_who_deals_two_wrong_shares_is_left_out(self, monkeypatch):
+        self.deal_wrongly(monkeypatch, 4, [2, 5])
+        net = net_of(max_liars=1)
+        net.run()
+        assert (net.server.faults.cheats, net.server.faults.left_out) == ((4,), (4,))
+        assert net.clients[4].labels is None
+        assert_exact(net, [1, 2, 3, 5])
+
+    def test_with_one_wrong_share_nobody_is_blamed_and_the_rows_stay(self, monkeypatch):
+        self.deal_wrongly(monkeypatch, 4, [5])
+        net = net_of(max_liars=1)
+        net.run()
+        assert net.server.faults.unread == ((4, 5),)
+        assert not net.server.faults.cheats
+        assert_exact(net)
+
+
+class TestLimits:
+    def test_of_rounds_end_the_run(self):
+        with pytest.raises(LimitError, match="answers 1 rounds at most, but the server asks for round 2"):
+            net_of(limits=Limits(most_rounds=1)).run()
+
+    def test_of_sets_are_about_the_first_ones(self):
+        starts = [np.arange(len(part)) % 2 for part in ROWS]
+        starts[0][0] = 2
+        with pytest.raises(LimitError, match=r"sets of at least 2 rows, but round 1 has a set of 1$"):
+            net_of(starts=starts, limits=Limits(smallest_set=2)).run()
+
+
+@pytest.mark.parametrize("other", [0b11110000, 0b11101000], ids=["without another", "without itself"])
+def test_a_coordinator_that_tells_a_client_another_list_is_found(other):
+    net = net_of()
+
+    def drop(message):
+        if not isinstance(message, StepNotice) or message.recipient != 4:
+            return False
+        letters = list(letters_of(message.data))
+        told = [(at, bytes([other, *data[1:]]) if at.tag == "proofs" else data) for at, data in letters]
+        net.deliver(replace(message, data=packed(told)))
+        return True
+
+    with pytest.raises(CheatError, match=r"saw other numbers opened before step \d+$"):
+        net.run(drop=drop)
+
+
+def held_by(client):
+    return repr(client.phase._steps.me.inbox._held)
+
+
+def test_what_a_carrier_changes_is_refused():
+    net = net_of()
+    step, client = net.hold(Step, recipient=4, sender=2), net.clients[4]
+    before = held_by(client)
+    changed = bytes(step.sealed.payload[:-1]) + bytes([step.sealed.payload[-1] ^ 1])
+    for change in ({"place": 9}, {"sender": 3}, {"sealed": Sealed(payload=changed)}):
+        with pytest.raises(SealError):
+            client.receive(replace(step, **change))
+    assert held_by(client) == before
+
+
+def test_a_message_that_comes_twice_is_refused():
+    net = net_of()
+    step = net.hold(Step, recipient=4, sender=2)
+    net.deliver(step)
+    with pytest.raises(MessageError, match=r"^Step: party 2 sent what it has sent before$"):
+        net.clients[4].receive(step)
+
+
+@pytest.mark.parametrize(
+    ("letters", "text"),
+    [
+        (packed([(Place(900, "root", bytes(32)), b"")]), r"sent a message of step 900 in step \d+$"),
+        (packed([(Place(2, "root", bytes(32)), b"")] * 2), r"^Step: party \d sent one letter twice$"),
+        (packed([(Place(2, "root", bytes(32)), b"12")])[:-1], r"is cut, or its tag is no text$"),
+        (b"12", r"^Step: 2 bytes are no letter$"),
+    ],
+)
+def test_letters_that_cannot_be_are_refused_and_none_of_them_is_kept(letters, text):
+    net = net_of()
+    report = net.hold(StepReport, recipient=0)
+    before = repr(net.server.phase._steps.me.inbox._held)
+    with pytest.raises(MessageError, match=text):
+        net.server.receive(replace(report, data=letters))
+    assert repr(net.server.phase._steps.me.inbox._held) == before
+
+
+def test_of_steps_before_the_plan_few_are_kept():
+    net = net_of()
+    plan = net.hold(Plan, recipient=4)
+    early = Step(run=plan.run, sender=2, recipient=4, place=0, sealed=net.seal(2, 4, 0, bytes(32)))
+    for _ in range(8):
+        net.clients[4].receive(early)
+    with pytest.raises(MessageError, match=r"^Step: more than 8 of party 2 before the plan$"):
+        net.clients[4].receive(early)
+
+
+def test_the_server_is_sent_no_share_of_a_label_and_others_are_sent_their_own_alone(monkeypatch):
+    sent, real = [], Party.send
+
+    def send(me, recipient, tag, data):
+        sent.append((me.number, recipient, tag))
+        real(me, recipient, tag, data)
+
+    monkeypatch.setattr(Party, "send", send)
+    net_of().run()
+    of_labels = [(sender, recipient) for sender, recipient, tag in sent if tag == "labels"]
+    assert sorted(of_labels) == [(a, b) for a in AT_ALL for b in AT_ALL]
+    to_server = {tag for sender, recipient, tag in sent if recipient == 0 < sender}
+    assert to_server == {"root", "proof", "value", "share", "bits"}
