@@ -47,6 +47,8 @@ class Case:
         Whether it is beyond the rules, so that a party may be called absent that is not.
     overlap : bool
         Whether an ID is held twice, which must end the run.
+    far : int
+        A client whose rows are beyond the bound, which must end the run; 0 if there is none.
     """
 
     setup: Setup
@@ -57,6 +59,7 @@ class Case:
     promised: bool = True
     beyond: bool = False
     overlap: bool = False
+    far: int = 0
 
 
 def draw(seed: int) -> Case:
@@ -74,6 +77,9 @@ def draw(seed: int) -> Case:
         gone = tuple(rng.sample(range(1, setup.job.parties + 1), rng.choice((1, 1, 2, 3))))
         faults += [_fault(rng, rng.choice(("mute", "deaf")), j) if lossy else _crash(rng, j) for j in gone]
         faults += [_fault(rng, rng.choice(("corrupt", "rot")), j) for j in liars]
+    owners = [j for j, own in enumerate(setup.rows, 1) if len(own) and j not in {*liars, *gone}]
+    far = rng.choice(owners) if rows_of == "program" and owners and rng.random() < 0.1 else 0
+    lies += [Lie(client=far, what="rows", how="far")] if far else []
     for _ in range(rng.choice((0, 1, 3))):
         harmless = _fault(rng, rng.choice(HARMLESS), rng.randint(1, size.n))
         # Parties of a program are few steps apart, because carriers keep what was sent before in order.
@@ -83,8 +89,9 @@ def draw(seed: int) -> Case:
         setup=setup,
         scenario=Scenario(seed=seed, faults=tuple(faults), lies=tuple(lies), forged=FORGED),
         part_rows=rng.choice((1, 2, 3, 256)),
-        liars=frozenset(liars),
+        liars=frozenset(liars) | ({far} if far else set()),
         unreliable=frozenset(gone),
+        far=far,
         # Rows of a union and of a prediction cannot be left out: who vanishes or deals badly ends the run.
         promised=promised
         and not ((setup.ids is not None or isinstance(setup.job.method, Predict)) and (gone or liars)),

@@ -42,7 +42,7 @@ from secfc.protocol.signed import report_statement
 
 How = Literal[
     "withhold", "repeat", "stale", "garbage", "cut", "inside", "residue", "one", "all", "codeword", "sets",
-    "false", "unsigned", "uncalled", "unseen",
+    "false", "unsigned", "uncalled", "unseen", "far",
 ]  # fmt: skip
 
 _RANGE_ROUND = 0
@@ -102,7 +102,7 @@ class Lie:
         answers of `sharing` and is the same for all who lie in this way. "sets": sets have changed places.
         "false": combinations of what `towards` dealt are changed, and signed. "unsigned": the signature is
         wrong. "uncalled": evidence that nobody asked for. "unseen": it says
-        that other numbers were opened before.
+        that other numbers were opened before. "far": its rows are beyond the bound.
     at, count : int
         The first message of this type that is changed, counted from 0 by recipient, and the number of them.
     towards : tuple of int
@@ -152,6 +152,8 @@ class LyingClient(Client):
         self._weight, self._question = 0, (0, 0)  # of all rows; primes and sets of the last question
         self.lied: set[str] = set()
         identify = cast(ClientIdentify, self.phase)
+        if any(lie.how == "far" for lie in self._lies):
+            identify._rows = identify._rows + 4 * self._job.bound
         identify.handshake = cast(Handshake, _Handshake(identify.handshake, self._sealed))
 
     def start(self) -> list[Message]:

@@ -12,7 +12,7 @@ from plaintext_baselines import ExactLloyd
 from plaintext_baselines._exact import ExactRows
 from plaintext_baselines._quantise import quantise
 from secfc.drivers.setup import Setup
-from secfc.errors import DuplicateIdError, ParameterError, PartyError, TooManyFaultsError
+from secfc.errors import DuplicateIdError, ParameterError, PartyError, RangeError, TooManyFaultsError
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.search import LabelResult, SearchResult
 from secfc.protocol.job.cases import LabelsOnly, Predict
@@ -52,6 +52,10 @@ def broken_promises(case: Case, ending: Ending) -> list[str]:
     if case.overlap and (case.promised or ending.error is None):
         twice = isinstance(ending.error, DuplicateIdError)
         return found + ([] if twice else [f"an ID that is held twice ends the run by {ending.error!r}"])
+    if case.far and ending.error is None:
+        return [*found, f"rows of client {case.far} are beyond the bound, and nobody noticed"]
+    if isinstance(ending.error, RangeError) and case.far in ending.error.clients:
+        return found
     if ending.error is not None:
         return found + _unfounded(case, ending, honest, there)
     found += differences(case.setup, ending)
