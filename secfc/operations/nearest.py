@@ -14,16 +14,19 @@ from secfc.crypto.keystream import ResidueStream
 from secfc.field.array_types import Bools, Floats, Labels, Objects
 from secfc.field.packing import BYTES_PER_RESIDUE, unpack
 from secfc.field.residues import reduce
-from secfc.operations.masked import Masked
-from secfc.operations.pairs import pairs_of
+from secfc.operations.pairs import pairs, pairs_of, planes_of
 from secfc.operations.signs import HiddenBits, hidden_signs, wins
+from secfc.operations.sums import Sums
 from secfc.protocol.parties.dealing import added, dealt
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
+from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
 
 _PHASE = "halves"
+_AT_ONCE = 1 << 22
+"""Residues of an answer; gates take about four times as many bytes."""
 
 
 def plain_nearest(of_pairs: Objects, full: Sequence[int], *, m: int) -> Labels:
@@ -39,20 +42,28 @@ def plain_nearest(of_pairs: Objects, full: Sequence[int], *, m: int) -> Labels:
     return labels
 
 
-def nearest(
-    me: Party, of: Masked | None, full: Sequence[int], *, k: int, m: int
-) -> Generator[None, None, Shared]:
-    """The new sets, shape (k, m), from u of all pairs of the sets with rows; None for a single set."""
-    slots, nobody = len(full), me.public(np.zeros((1, m), dtype=np.int64))
-    parts = [nobody] * k
-    if of is not None:
-        won = yield from shared_bits(me, (yield from hidden_signs(me, of, wins(slots))))
-        for at, h in enumerate(full[:-1]):
-            parts[h] = won[at : at + 1]
-        parts[full[-1]] = 1 - won.sum(0).reshape(1, m)
-    else:
-        parts[full[0]] = nobody + 1
+def nearest(me: Party, of: Sums, rows: Rows, *, k: int) -> Generator[None, None, Shared]:
+    """The new sets, shape (k, m), of all rows, block by block."""
+    full, m = of.full, rows.m
+    parts = [me.public(np.zeros((1, m), dtype=np.int64))] * k
+    if len(full) == 1:
+        parts[full[0]] = parts[full[0]] + 1
+        return joined(parts, 0)
+    planes, won = (yield from planes_of(me, of)), list[Shared]()
+    step = rows_at_once(len(full), len(me.code.primes))
+    for start in range(0, m, step):
+        found = yield from pairs(me, planes, rows, slice(start, min(start + step, m)))
+        won.append((yield from shared_bits(me, (yield from hidden_signs(me, found, wins(len(full)))))))
+    of_all = joined(won, 1)
+    for at, h in enumerate(full[:-1]):
+        parts[h] = of_all[at : at + 1]
+    parts[full[-1]] = 1 - of_all.sum(0).reshape(1, m)
     return joined(parts, 0)
+
+
+def rows_at_once(k: int, primes: int) -> int:
+    """Rows that are compared at a time, so that messages stay below some fifty megabytes."""
+    return max(1, _AT_ONCE // (k * (k - 1) // 2 * primes))
 
 
 def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:

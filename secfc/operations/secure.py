@@ -8,7 +8,6 @@ from secfc.field.array_types import Ints, Labels
 from secfc.kmeans.program import Full
 from secfc.operations.full import full_sets
 from secfc.operations.nearest import nearest
-from secfc.operations.pairs import pairs
 from secfc.operations.refill import refilled
 from secfc.operations.sums import Sums, sums_of
 from secfc.operations.unmoved import moved_below
@@ -54,10 +53,7 @@ class Secure:
 
     def nearest(self, means: Sums) -> Generator[None, None, Shared]:
         """See `Operations.nearest`."""
-        found = None
-        if len(means.full) > 1:
-            found = yield from pairs(self._me, means, self._rows)
-        return (yield from nearest(self._me, found, means.full, k=self._k, m=self._start.size))
+        return (yield from nearest(self._me, means, self._rows, k=self._k))
 
     def refill(
         self, labels: Shared, means: Sums, empty: Sequence[int]

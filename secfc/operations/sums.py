@@ -12,7 +12,7 @@ from secfc.field.array_types import Ints, Labels, Objects
 from secfc.operations.reduction import reduced
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
-from secfc.sharing.shared import Shared
+from secfc.sharing.shared import Shared, joined
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +29,14 @@ class PlainSums:
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """Shares of the sums, shape (k, width), and of the sizes, shape (k,). `full` is public."""
+    """Shares of the sums, shape (k, width), of the sizes, shape (k,), and of their products, shape (k, k).
+
+    `full` is public.
+    """
 
     sums: Shared
     sizes: Shared
+    products: Shared
     full: tuple[int, ...]
 
 
@@ -49,5 +53,11 @@ def sums_of(
 ) -> Generator[None, None, Sums]:
     """Of sets, shape (k, m), and rows, with public weights, shape (m,)."""
     weighted = sets if (weights == 1).all() else sets * weights
-    sums = yield from reduced(me, rows.sums(weighted))
-    return Sums(sums=sums, sizes=weighted.sum(1), full=full)
+    sizes, k = weighted.sum(1), sets.shape[0]
+    first, second = np.triu_indices(k)
+    number = np.empty((k, k), dtype=np.int64)
+    number[first, second] = number[second, first] = np.arange(first.size)
+    wide = [rows.sums(weighted).reshape(k * rows.width), sizes[first] * sizes[second]]
+    found = yield from reduced(me, joined(wide, 0))
+    sums, products = found[: k * rows.width].reshape(k, rows.width), found[k * rows.width :]
+    return Sums(sums=sums, sizes=sizes, products=products[number], full=full)

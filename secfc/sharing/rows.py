@@ -46,16 +46,17 @@ class Rows:
         return Shared(self.primes, (sets.shape[0], self.width), found, wide=True)
 
     def affine(
-        self, matrix: Shared, constant: Shared, *, norms: Shared | None = None
+        self, matrix: Shared, constant: Shared, *, norms: Shared | None = None, rows: slice | None = None
     ) -> PackedResidues | None:
         """<c + A f + q |f|^2>, packed, shape (P, columns, m), of [A], shape (columns, width), c and public q.
 
-        c has shape (columns,), and q, 0 by default, shape (columns, 1).
+        c has shape (columns,), and q, 0 by default, shape (columns, 1). With `rows` only those are answered.
         """
+        rows = slice(0, self.m) if rows is None else rows
         if self._shares is None or matrix.residues is None or constant.residues is None:
             return None
         columns = matrix.shape[0]
-        packed = PackedResidues.empty((len(self.primes), columns, self.m))
+        packed = PackedResidues.empty((len(self.primes), columns, rows.stop - rows.start))
         last = np.zeros((len(self.primes), columns, 1)) if norms is None else norms.residues
         assert last is not None
         matrices = np.concatenate([matrix.residues, last], axis=2)
@@ -63,7 +64,7 @@ class Rows:
         for shares, (one, constants), p, out in zip(
             self._shares, prepared, self.primes, packed.planes(), strict=True
         ):
-            self._kernels.answer(shares, slice(0, self.m), one, constants, p, out, 0)
+            self._kernels.answer(shares, rows, one, constants, p, out, rows.start)
         return packed
 
     def product(self, matrix: Shared) -> Shared:

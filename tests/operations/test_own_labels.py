@@ -14,7 +14,7 @@ from secfc.crypto import keystream
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.field.packing import pack, pack_canonical, unpack
 from secfc.kmeans import plain
-from secfc.operations import nonzero
+from secfc.operations import nearest, nonzero
 from secfc.operations.coded import Coded
 from secfc.operations.secure import Secure
 from secfc.protocol.parties import dealing
@@ -304,3 +304,12 @@ def test_who_sends_no_residues_is_named_without_liars_too(tag, n, changed, text)
     _, rows, start, k = drawn_case(4)
     with pytest.raises(MessageError, match=f"^party 3: {text}$"):
         Net(rows, start, k, n=n).run(carry=carry)
+
+
+@pytest.mark.parametrize("seed", [4, 6])
+def test_rows_are_compared_block_by_block_with_the_same_labels(monkeypatch, seed):
+    monkeypatch.setattr(nearest, "_AT_ONCE", 100)
+    _, rows, start, k = drawn_case(seed)
+    assert nearest.rows_at_once(k, 5) < len(rows)
+    net = Net(rows, start, k)
+    net.assert_as(in_the_clear(rows, start, k), *net.run())

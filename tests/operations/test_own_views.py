@@ -15,7 +15,7 @@ from secfc.operations.full import full_sets
 from secfc.operations.masked import masked, packed
 from secfc.operations.nearest import shared_bits
 from secfc.operations.opening import opened
-from secfc.operations.pairs import pairs
+from secfc.operations.pairs import pairs, planes_of
 from secfc.operations.random_sharings import random_sharings
 from secfc.operations.reduction import reduced
 from secfc.operations.refill import refilled
@@ -46,7 +46,9 @@ def adds(me, labels, of):
 
 
 def compares(me, sums, sizes, of):
-    return (yield from pairs(me, Sums(sums=sums, sizes=sizes, full=(0, 1)), of))
+    products = yield from reduced(me, sizes.reshape(-1, 1) * sizes)
+    planes = yield from planes_of(me, Sums(sums=sums, sizes=sizes, products=products, full=(0, 1)))
+    return (yield from pairs(me, planes, of, slice(0, of.m)))
 
 
 def moves(me, before, after):
@@ -55,10 +57,9 @@ def moves(me, before, after):
 
 
 def refills(me, labels, sums, sizes, of):
-    last = labels.shape[0] - 1
-    return (
-        yield from refilled(me, labels, Sums(sums=sums, sizes=sizes, full=tuple(range(last))), of, [last])
-    )
+    full, products = tuple(range(labels.shape[0] - 1)), sizes.reshape(-1, 1) * sizes
+    means = Sums(sums=sums, sizes=sizes, products=products, full=full)
+    return (yield from refilled(me, labels, means, of, [len(full)]))
 
 
 def tells(me, labels):

@@ -6,6 +6,7 @@ from secfc.comparing.batch_plan import most_dealt_bytes
 from secfc.field.packing import packed_bytes
 from secfc.operations.beginning.in_range import most_numbers
 from secfc.operations.beginning.rows import BLOCK
+from secfc.operations.nearest import rows_at_once
 from secfc.protocol.job.job import Job
 from secfc.protocol.parties.dealing import most_piece_bytes, most_told_bytes
 
@@ -21,10 +22,11 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
     """
     if not job.is_program:
         return 0
-    pairs, columns = job.k * (job.k - 1) // 2, job.k * (job.width + 3)
-    values = max(BLOCK // primes + job.width, job.k * rows, pairs * columns, most_numbers(job, rows))
-    answers = max(pairs * rows, values) * job.ell
-    gates = most_dealt_bytes(rows, job.k, primes), most_dealt_bytes(most_numbers(job, rows), 2, primes)
+    pairs, at_once = job.k * (job.k - 1) // 2, min(rows, rows_at_once(max(job.k, 2), primes))
+    numbers = max(rows, most_numbers(job, rows))
+    values = max(BLOCK // primes + job.width, 2 * job.k * rows, pairs * (2 * job.width + 3), numbers)
+    answers = max(pairs * at_once, values) * job.ell
+    gates = most_dealt_bytes(at_once, job.k, primes), most_dealt_bytes(numbers, 2, primes)
     pieces = most_piece_bytes(job.n, primes, values)
     return _LETTERS + 2 * pieces + 2 * packed_bytes((primes, answers, 1)) + max(gates)
 
