@@ -143,12 +143,14 @@ def _lies_of(rng: random.Random, job: Job, liars: tuple[int, ...]) -> tuple[list
         if rng.random() < 0.15
     ]
     together = rng.random() < 0.3
+    quiet = liars[0] if job.is_program and len(liars) > 1 and rng.random() < 0.5 else 0
     all_in = rng.choice(("Echo", "CentreShare", "Witness", *[None] * 7)) if not job.is_program else None
     sharing = tuple(rng.sample([j for j in range(1, job.n + 1) if j not in liars], job.threshold - 1))
     lies: list[Lie] = []
     for client in liars:
         if together:
-            lies.append(_lie(rng, client, job, sharing, what=_answer(job), how="codeword"))
+            how = "withhold" if client == quiet else "codeword"
+            lies.append(replace(_lie(rng, client, job, sharing, what=_answer(job), how=how), towards=()))
         if all_in:
             lies.append(_lie(rng, client, job, sharing, what=all_in))
         for _ in range(rng.choice((1, 1, 2, 3))):

@@ -120,18 +120,20 @@ def _predict(rng: random.Random, options: dict[str, object], starts: list[np.nda
 def _rows(rng: random.Random, counts: list[int], d: int, seed: int) -> tuple[list[Floats], bool]:
     """Rows of each party, and whether all values are whole: coarse grids have many ties."""
     values, m = np.random.default_rng(seed), sum(counts)
-    kind = rng.choice(("normal", "grid", "grid", "grid", "equal", "edge", "large", "small"))
+    kind = rng.choice(("normal", "grid", "grid", *["few"] * 4, "equal", "edge", "large", "small"))
     match kind:
         case "normal":
             rows = values.normal(size=(m, d))
         case "equal":
             rows = np.full((m, d), 3.0)
+        case "few":  # sets are emptied, and their rows are not on their means
+            rows = values.integers(2, size=(m, d)) * 3.0
         case "edge":  # opposite corners of the range: the largest distances
             rows = np.where(values.integers(2, size=(m, 1)), 5.0, -5.0) * np.ones(d)
         case _:
             rows = values.integers(-2, 3, size=(m, d)).astype(float)
     rows *= {"large": 1e12, "small": 1e-6}.get(kind, 1.0)
-    return np.split(rows, np.cumsum(counts)[:-1]), kind in {"grid", "equal", "edge"}
+    return np.split(rows, np.cumsum(counts)[:-1]), kind in {"grid", "few", "equal", "edge"}
 
 
 def _comparers(rng: random.Random, size: Size) -> tuple[int, ...]:

@@ -181,12 +181,6 @@ MUTANTS = (
         "return {j: sent[j] for j in shares}",
     ),
     Mutant(
-        "more liars waited for than there may be",
-        "secfc.protocol.parties.opened",
-        "enough = len(came) + 1",
-        "enough = needed + 2 * max(1, most)",
-    ),
-    Mutant(
         "a message with other numbers ends the run",
         "secfc.protocol.parties.inbox",
         "if place.step == self._step and place.seen != self._seen and sender in self._may_lie:",
@@ -201,8 +195,8 @@ MUTANTS = (
     Mutant(
         "ties to the higher number",
         "secfc.operations.pairs",
-        "(apart * total).sum(1)",
-        "(apart * total).sum(1) - 1",
+        "Planes(directions=direction * -2, offsets=offsets)",
+        "Planes(directions=direction * -2, offsets=offsets - 1)",
     ),
     Mutant(
         "sums without weights",
