@@ -211,12 +211,6 @@ MUTANTS = (
         "        if False:\n",
     ),
     Mutant(
-        "rows taken for empty sets twice",
-        "secfc.operations.refill",
-        "distances = distances - left[-1]",
-        "pass",
-    ),
-    Mutant(
         "one moved row is none",
         "secfc.operations.unmoved",
         "apart = counts - np.array(limits)",
