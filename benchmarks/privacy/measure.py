@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from benchmarks.privacy import (
     integers,
     lying_comparer,
     opened,
+    own_comparer,
+    own_labels,
     spreads,
 )
-from benchmarks.privacy.rows import AttackRow
+from benchmarks.privacy.rows import OF_RANGE, PLACED, AttackRow
 from benchmarks.privacy.view import Watched, watch
 from plaintext_baselines.generators import secfc_blobs
 from secfc.comparing.role import Comparer
@@ -47,6 +50,10 @@ ATTACKS = {
     "n-row": "client with rows in a small ball: one row of others from the public draws of a start",
     "o-rows": "one comparer that lies: everybody's rows, by rounds",
     "p-rows": "client that chooses its rows: a column of others' rows from labels, by its share of all rows",
+    "q-sorted": "party that chooses its rows: others' sorted values of a column from own labels, by runs",
+    "q-rows": "party that chooses its rows: others' rows from own labels and random first sets, by runs",
+    "q-sum": "party that chooses its rows: the sum of others' rows from own labels, by runs",
+    "r-rounds": "one comparer that lies: rows of others from empty sets, by rounds",
 }
 
 
@@ -69,6 +76,7 @@ class Size:
     chosen_for: int
     tried: int
     runs: int
+    own_shares: tuple[float, ...]
 
 
 FULL = Size(
@@ -87,6 +95,7 @@ FULL = Size(
     chosen_for=400,
     tried=200,
     runs=10,
+    own_shares=(0.95, 0.5, 1 / 3, 0.1),
 )
 QUICK = Size(
     m=120,
@@ -104,6 +113,7 @@ QUICK = Size(
     chosen_for=60,
     tried=40,
     runs=2,
+    own_shares=(0.5,),
 )
 
 
@@ -211,6 +221,25 @@ def _chosen_rows(size: Size) -> Iterator[AttackRow]:
             yield boundary.by_chosen_rows(share=share, d=d, max_iter=max_iter, tried=tried, **given)
 
 
+def _own_labels(size: Size) -> Iterator[AttackRow]:
+    m, of, runs = size.chosen_for, own_labels.by_own_labels, sorted({0, 1, 2, size.runs, 3 * size.runs})
+    given: dict[str, Any] = {"repeats": (size.runs + 1) // 2, "seed": SEED}
+    for share in size.own_shares:
+        for d, k in product((1, 2), (2, 4)):
+            more: dict[str, Any] = {"share": share, "others": m, "d": d, "k": k}
+            yield from of("q-sorted", own_labels.sorted_errors, PLACED, runs=runs, **more, **given)
+        for max_iter in (300, 1):
+            more = {"share": share, "others": m // 4, "max_iter": max_iter}
+            yield from of("q-rows", own_labels.row_errors, PLACED, runs=(m // 4, m // 2, m), **more, **given)
+        more = {"share": share, "others": m}
+        yield from of("q-sum", own_labels.sum_errors, OF_RANGE, runs=range(6), **more, **given)
+
+
+def _own_comparer(size: Size) -> Iterator[AttackRow]:
+    for d, k in product((1, 2), (3, 4)):
+        yield from own_comparer.by_rounds(others=size.chosen_for, k=k, d=d, bits=size.bits, seed=SEED)
+
+
 _PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
     ("cd", _server),
     ("f", _segments),
@@ -219,5 +248,7 @@ _PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
     ("n", _draws),
     ("o", _lying_comparer),
     ("p", _chosen_rows),
+    ("q", _own_labels),
+    ("r", _own_comparer),
 )
 """Letters of attacks, and the function that measures them."""

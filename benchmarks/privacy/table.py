@@ -40,6 +40,6 @@ def label_cells(rows: Rows) -> Cells:
             row["note"],
         ]
         for row in rows
-        if row["attack"] in ("n-row", "p-rows")
+        if row["attack"][0] in "npqr"
     ]
     return headings, lines

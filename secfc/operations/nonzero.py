@@ -14,8 +14,9 @@ from secfc.sharing.shared import Shared, joined
 def nonzero(me: Party, numbers: Shared) -> Generator[None, None, Bools]:
     """Of [x], shape (size,).
 
-    What is opened are two uniform multiples of each number, others for each segment and prime. A number that
-    is not 0 passes for 0 only if all of these are 0, each independently with probability below 2**-23.
+    What is opened are two uniform multiples of each number modulo the first prime, others for each segment. A
+    number that is not 0 modulo this prime passes for 0 only if all of these are 0, each independently with
+    probability below 2**-23. More is not opened: a comparer that lies can deal bits that differ by prime.
     """
     size = numbers.size
     random = yield from random_sharings(me, zeros=2 * size, alone=2 * size)

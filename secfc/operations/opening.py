@@ -5,6 +5,7 @@ evaluators tell every party a bit, and a party continues only if they tell the s
 """
 
 from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,19 +21,19 @@ from secfc.sharing.shared import Shared
 
 
 def opened(me: Party, product: Shared) -> Generator[None, None, Floats]:
-    """The segments, canonical, shape (P, ell, size), of <x>.
+    """The segments modulo the first prime, canonical, shape (ell, size), of <x>.
 
     The sharing must be uniform among those of its segments: add <0> before.
     """
     halves = [_receiver(me, product.size)]
     if product.residues is not None:
-        halves.append(_holder(me, product.residues))
+        halves.append(_holder(me, product.residues[:1]))
     found: list[Floats] = yield from me.together(halves)
     return found[0]
 
 
 def _holder(me: Party, residues: Floats) -> Half:
-    data = to_bytes(residues, me.code.primes)
+    data = to_bytes(residues, me.code.primes[:1])
     for party in me.roles.everybody:
         me.send(party, "share", data)
     return
@@ -40,7 +41,8 @@ def _holder(me: Party, residues: Floats) -> Half:
 
 
 def _receiver(me: Party, size: int) -> Half:
-    return (yield from opened_shares(me, "share", size, wide=True))
+    alone = replace(me, code=me.code.first_prime())
+    return (yield from opened_shares(alone, "share", size, wide=True))[0]
 
 
 def opened_bits(me: Party, bits: HiddenBits) -> Generator[None, None, tuple[bool, ...]]:

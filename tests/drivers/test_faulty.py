@@ -29,6 +29,7 @@ UNUSABLE = ("garbage", "cut", "residue")
 """Answers that cannot be opened, have another size, or are no residues."""
 
 
+@pytest.mark.questions
 @pytest.mark.some(4)
 @pytest.mark.parametrize(("how", "comparers"), crossed(UNUSABLE, [(4, 3, 5), (6, 7, 8)], together=1), ids=str)
 @pytest.mark.parametrize("at", [0, 1, 3])

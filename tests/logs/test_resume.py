@@ -46,7 +46,7 @@ def test_a_run_with_logs_is_that_without(setup_of, tmp_path, kind):
 @pytest.mark.parametrize("kind", ["opened labels", "helpers", "random"])
 def test_killed_around_calls_public_choices_without_a_seed_stay(setup_of, tmp_path, kind):
     setup = setup_of(**KINDS[kind] | {"seed": None})
-    run = Restarting(setup, tmp_path, {at: KILLS[at // 49 % len(KILLS)] for at in range(1, 400, 49)})
+    run = Restarting(setup, tmp_path, {at: KILLS[at // 7 % len(KILLS)] for at in range(1, 400, 7)})
     assert run.run() > 1
     found = run.outcome()
     counts = [len(part) for part in setup.rows]

@@ -138,8 +138,8 @@ class CoordinatorLog:
         for entry in self._log.entries():
             kind, value = Noted(entry.kind), None
             if kind is Noted.STATE:
-                unneeded, value = set(), unpack(entry.body)
-                self._reads = False
+                value, self._reads = unpack(entry.body), False
+                unneeded = {Noted.TO_SERVER, Noted.LEFT}  # written while those after it are applied
             elif kind in unneeded:
                 continue
             elif kind is Noted.ANSWER:

@@ -49,7 +49,7 @@ class ToShare:
     own: Floats = field(repr=False)
     unit: Fraction
     width: int
-    allocate: Allocate
+    allocate: Allocate = field(repr=False)
 
 
 def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, None, SharedRows]:

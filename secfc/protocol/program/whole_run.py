@@ -31,7 +31,7 @@ class Brought:
     run: bytes = field(repr=False)
     rows: ToShare
     value: bytes = field(repr=False)
-    commitments: Mapping[int, bytes]
+    commitments: Mapping[int, bytes] = field(repr=False)
     start: Labels | None = field(repr=False)
 
 

@@ -146,6 +146,7 @@ def test_a_site_lost_before_the_iterations_is_left_out_while_r_are_left(organisa
     assert report.counts == [20, 0, 25, 5]
 
 
+@pytest.mark.questions
 @pytest.mark.parametrize("cut", [False, True], ids=["does not open", "is not encoded"])
 def test_where_labels_alone_are_opened_who_sends_no_answer_is_named_beside_who_says_so(
     organisations, monkeypatch, cut

@@ -13,7 +13,7 @@ from secfc.agreement.statement import read_summary
 from secfc.drivers.calls.envelopes import Kind
 from secfc.errors import SecFCError
 from secfc.errors.codes import Code
-from secfc.protocol.messages import Assignment
+from secfc.protocol.messages import Step
 from secfc.protocol.public_errors import is_ending
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -137,7 +137,7 @@ def test_a_full_disk_is_told_as_that(tmp_path, caplog, monkeypatch, number):
 
 def test_an_unexpected_error_is_told_as_one_in_the_program(tmp_path, caplog, monkeypatch):
     def act(message):
-        if isinstance(message, Assignment):
+        if isinstance(message, Step):
             raise ValueError(f"{MARK} {VALUE}")
 
     on_receive(monkeypatch, NUMBER, act)

@@ -1,0 +1,277 @@
+"""What own final labels, and which sets are empty, tell a party that chooses rows or lies."""
+
+from contextlib import suppress
+from itertools import islice
+
+import numpy as np
+import pytest
+from operations.own_net import Net, ended, in_the_clear
+from support.lied import Lied
+
+from benchmarks.privacy import own_comparer, own_labels
+from benchmarks.privacy.own_labels import BOUND, Told, counted
+from secfc.comparing.batch import Evaluating
+from secfc.errors import CheatError
+from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.primes import primes_of
+from secfc.field.residues import reduce
+from secfc.kmeans.plain import Plain, PublicSets
+from secfc.kmeans.program import lloyd
+from secfc.operations import nearest as of_nearest
+from secfc.operations import nonzero as of_zero
+from secfc.operations.nearest import plain_nearest
+from secfc.operations.pairs import pairs, plain_pairs
+from secfc.sharing.residue_bytes import to_bytes
+
+
+class TestChosenRows:
+    def test_own_labels_of_a_column_tell_boundaries(self):
+        told = Told.of(np.array([3.0, 0.0, 1.0]), np.array([1, 0, 0]), 2)
+        assert [one.tolist() for one in told] == [[2], [2], [2, 1], [1, 3]]
+        assert Told.of(np.array([3.0, 0.0, 1.0]), np.array([1, 1, 0]), 2) is None
+
+    def test_repeated_runs_tell_the_sorted_values_of_a_column(self):
+        errors = own_labels.sorted_errors(np.random.default_rng(1), share=0.5, others=100, d=1, k=4)
+        before, *_, last = islice(errors, 9)
+        assert last < before / 2
+
+    def test_random_first_sets_tell_rows_after_as_many_runs_as_values(self):
+        errors = own_labels.row_errors(np.random.default_rng(1), share=0.5, others=20, max_iter=1)
+        found = list(islice(errors, 121))
+        assert found[10] > 0.8
+        assert found[120] < 0.4
+
+    def test_a_few_runs_tell_the_sum_of_others(self):
+        errors = list(islice(own_labels.sum_errors(np.random.default_rng(1), share=1 / 3, others=200), 5))
+        assert errors[1] > 0.01
+        assert errors[-1] < 1e-3
+
+
+def test_empty_sets_tell_a_lying_dealer_a_bit_of_a_column_in_two_rounds():
+    rows = list(own_comparer.by_rounds(others=30, k=4, d=1, bits=10, seed=1))
+    assert [row.value for row in rows] == list(range(2, 22, 2))
+    for one, later in zip(rows, rows[3:], strict=False):
+        assert later.success < one.success / 3
+    assert rows[-1].success < 3e-3
+
+
+class Dealt(Lied):
+    """An evaluator: a row counts as often again as set 0 has own rows, and as much less in set 1."""
+
+    def __init__(self, others, count, target):
+        self.far, self.own_rows = min(count, len(others)) // 4, count
+        self.own = np.concatenate([np.full(self.far, -BOUND), np.linspace(-3.4, -1, count - self.far)])
+        self.target = count + target
+        start = (np.arange(count + len(others)) >= self.far).astype(np.int32)  # by public centres
+        rows = np.concatenate([self.own, others]).reshape(-1, 1)
+        super().__init__(np.rint(rows * 2**20).astype(np.int64).astype(object), start, 2)
+
+    def more(self):
+        more = super().more()
+        more[:, self.target] = [self.far, -self.far] if self.round == 1 else 0
+        return more
+
+    def row(self):
+        """What own labels tell, to one that knows others' sum up to a range of one of their values."""
+        told = Told.of(self.own, self.run().labels[: self.own_rows], 2)
+        sizes = 2 * self.far, self.m - 2 * self.far
+        others = float(self.rows[self.own_rows :].sum()) / 2**20 + 6
+        known = -BOUND * self.far / sizes[0] + (self.own[self.far :].sum() + others) / sizes[1]
+        return (2 * told.boundaries[0] - known) / (self.far / sizes[0] - self.far / sizes[1])
+
+
+@pytest.mark.parametrize("share", [1 / 3, 0.5])
+def test_own_labels_of_one_run_tell_an_evaluator_that_deals_another_half_a_row(share):
+    others = np.random.default_rng(1).normal(size=400)
+    errors = [abs(Dealt(others, counted(400, share), row).row() - others[row]) for row in range(5)]
+    assert np.median(errors) / np.ptp(others) < 0.01
+
+
+ROWS = np.random.default_rng(4).integers(-20, 21, (12, 2))
+START = (np.arange(12) % 3).astype(np.int32)
+
+
+def shifted(residues, moved):
+    """Packed residues, shape (P, pairs, m), plus integers."""
+    changed = PackedResidues(shape=residues.shape, payload=bytearray(residues.payload))
+    for plane, p in zip(changed.planes(), primes_of(residues.shape[0]), strict=True):
+        plane[...] = pack((unpack(plane) + (moved % p).astype(np.float64)) % p, p)
+    return changed
+
+
+def lying_pairs(number, moved):
+    """Pairs of which in the first round a dealer deals for other masks, or a first evaluator adds to y."""
+    left = [moved]
+
+    def lying(me, planes, rows, block):
+        if me.number != number or not left:
+            return (yield from pairs(me, planes, rows, block))
+        change, send = left.pop(), me.send
+
+        def sending(recipient, tag, data):
+            if tag == "decoded":
+                data = shifted(
+                    PackedResidues(shape=(len(me.code.primes), *change.shape), payload=data), change
+                )
+                data = data.payload
+            send(recipient, tag, data)
+
+        me.send = sending
+        found = yield from pairs(me, planes, rows, block)
+        me.send = send
+        object.__setattr__(found, "held", shifted(found.held, change if me.evaluates else -change))
+        return found
+
+    return lying
+
+
+class InTheClear(Lied):
+    """One lie, in the first round; nobody turns bits."""
+
+    moved_below = PublicSets.moved_below
+    moving, adding = 0, 0
+
+    def moved(self, means):
+        return self.moving if self.round == 1 else 0
+
+    def more(self):
+        return super().more() + (self.adding if self.round == 1 else 0)
+
+
+def clear(start, k, **lies):
+    made = InTheClear(ROWS.astype(object), start, k)
+    made.__dict__.update(lies)
+    return ended(lloyd(made, k=k, max_iter=1, fewest=1))
+
+
+def one_round(start):
+    """The labels of the first round."""
+    rows, full = ROWS.astype(object), tuple(range(start.max() + 1))
+    of = ended(Plain(rows, start, np.ones(12, dtype=np.int64), len(full)).means(start, full))
+    return plain_nearest(plain_pairs(rows, of), full, m=12)
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["dealer", "first evaluator"])
+def test_a_real_dealer_or_first_evaluator_can_send_rows_to_sets_and_nobody_notices(monkeypatch, number):
+    homes = np.random.default_rng(5).integers(0, 3, 12)
+    ranks = (homes != np.arange(3)[:, np.newaxis]).astype(object)
+    moving = Lied(ROWS.astype(object), START, 3).sent(ranks, (0, 1, 2))
+    monkeypatch.setattr(of_nearest, "pairs", lying_pairs(number, moving))
+    net = Net(ROWS, START, 3, max_iter=1)
+    expected = clear(START, 3, moving=moving)
+    assert expected.labels.tolist() != clear(START, 3).labels.tolist()
+    net.assert_as(expected, *net.run())
+
+
+def test_a_real_holder_can_do_the_same_where_nobody_looks_for_liars():
+    """With n = R its answer has a weight in what is decoded. It compares nothing."""
+    homes = np.random.default_rng(5).integers(0, 3, 12)
+    moving = Lied(ROWS.astype(object), START, 3).sent(
+        (homes != np.arange(3)[:, np.newaxis]).astype(object), (0, 1, 2)
+    )
+    net, steps = Net(ROWS, START, 3, n=5, t=2, max_iter=1), []
+    weights = net.code.weights(tuple(range(1, 6)))
+
+    def carry(sender, recipient, place, data):
+        if (sender, place.tag) != (5, "answer") or steps not in ([], [place.step]):
+            return data
+        steps[:] = [place.step]
+        changed = PackedResidues(shape=(len(net.code.primes), *moving.shape), payload=bytearray(data))
+        for plane, weight, p in zip(changed.planes(), weights, net.code.primes, strict=True):
+            factor = pow(int(np.ravel(weight)[4]), -1, p)
+            plane[...] = pack((unpack(plane) + (moving * factor % p).astype(np.float64)) % p, p)
+        return changed.payload
+
+    net.assert_as(clear(START, 3, moving=moving), *net.run(carry=carry))
+    assert steps
+
+
+def dealing(monkeypatch, number, more, lying_round):
+    """An evaluator adds integers, shape (m,), to the half of its bits of set 0 in a round."""
+    honest, rounds = of_nearest._evaluator, []
+
+    def lying(me, deltas):
+        segments = yield from honest(me, deltas)
+        if me.number == number:
+            rounds.append(1)
+            if len(rounds) == lying_round:
+                segments = (segments + more) % me.code.moduli
+        return segments
+
+    monkeypatch.setattr(of_nearest, "_evaluator", lying)
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_a_real_evaluator_can_have_a_row_count_many_times_and_nobody_notices(monkeypatch, number):
+    start, more = START % 2, np.zeros(12, dtype=np.int64)
+    more[7] = 4
+    dealing(monkeypatch, number, more, 1)
+    net = Net(ROWS, start, 2, max_iter=1)
+    adding = np.array([more, -more]).astype(object)
+    expected = clear(start, 2, adding=adding)
+    assert expected.labels.tolist() != clear(start, 2).labels.tolist()
+    net.assert_as(expected, *net.run())
+
+
+@pytest.mark.parametrize("row", [3, 4, 6, 10])
+def test_a_real_dealer_that_gives_wrong_halves_reads_one_label_from_which_sets_are_empty(monkeypatch, row):
+    """With wrong halves of lambda a bit b becomes e + (1 - 2 e) b. Here e is a half of all rows but one, and
+    -(m - 1) / 2 of that one: the size of the set is 0 if the row is not in it. Other primes tell nothing.
+    """
+    halves, opened, real = [], [], of_zero.opened
+
+    def dealer(me, masks):
+        halves.append(1)
+        rest = masks - of_nearest._of_first(me, me.roles.first, masks.shape)
+        for at, p in enumerate(me.code.primes):
+            if len(halves) == 1:
+                wrong = np.full(12, pow(2, -1, p))
+                wrong[row] = -11 * pow(2, -1, p) % p
+                rest[at] += wrong * (1 - 2 * masks[0].astype(int))
+        me.send(me.roles.second, "half", to_bytes(reduce(rest, me.code.moduli), me.code.primes))
+        return
+        yield
+
+    def noted(me, product):
+        found = yield from real(me, product)
+        if me.number == 1:
+            opened.append(found)
+        return found
+
+    monkeypatch.setattr(of_nearest, "_dealer", dealer)
+    monkeypatch.setattr(of_zero, "opened", noted)
+    start = START % 2
+    with suppress(CheatError):  # labels that are not one-hot, where the run gets so far
+        Net(ROWS, start, 2, max_iter=1).run()
+    assert opened[1].shape == (1, 4)  # two multiples for each set, modulo one prime
+    assert (not opened[1][0, 0]) == (one_round(start)[row] == 1)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_real_evaluator_can_turn_opened_bits_and_so_end_the_run_and_nobody_notices(monkeypatch, first):
+    def hidden(self, plan, masked):
+        outputs = yield from self._shared_outputs(plan, masked)
+        if self.first == first and plan.rows == 1:  # whether fewer rows than 1 and 2 have moved
+            outputs = ~outputs
+        return (yield from self.open(outputs))[0]
+
+    monkeypatch.setattr(Evaluating, "hidden", hidden)
+    start = np.random.default_rng(39).integers(0, 3, 12).astype(np.int32)
+    *_, n_iter, converged = Net(ROWS, start, 3, fewest=2).run()
+    assert (n_iter, converged) == (2, True)
+    assert in_the_clear(ROWS, start, 3, fewest=2).n_iter == 4
+
+
+@pytest.mark.parametrize("row", [4, 5, 6, 7])
+def test_whether_the_run_ends_tells_an_evaluator_that_lies_last_a_label(monkeypatch, row):
+    """It adds 1 to the bit of set 0, of another's row: it is 1 for a row of set 1, and 2 for one of set 0."""
+    start, more = START % 2, np.zeros(12, dtype=np.int64)
+    more[row] = 1
+    dealing(monkeypatch, 3, more, 2)
+    net, label = Net(ROWS, start, 2, max_iter=1), clear(start, 2).labels[row]
+    if label == 0:
+        with pytest.raises(CheatError, match="opened labels are not one-hot"):
+            net.run()
+    else:
+        labels, *_ = net.run()
+        assert labels[2].tolist()[row - 4] == 0

@@ -1,0 +1,63 @@
+"""The program in the clear with the lies of one party that compares."""
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from secfc.field.array_types import Labels, Objects
+from secfc.kmeans.plain import Plain
+from secfc.kmeans.program import Ended, Full, lloyd
+from secfc.operations.nearest import plain_nearest
+from secfc.operations.pairs import pairs_of, plain_pairs
+from secfc.operations.sums import PlainSums
+
+
+class Lied(Plain):
+    """Operations in the clear, of quantised rows, shape (m, d). By default nobody lies.
+
+    `ends` is the round that the liar lets the run end after, and `round` the present one.
+    """
+
+    ends = 2
+
+    def __init__(self, rows: Objects, start: Labels, k: int) -> None:
+        super().__init__(rows, start, np.ones(len(rows), dtype=np.int64), k)
+        self.rows, self.m, self.k, self.round = rows, len(rows), k, 0
+
+    def run(self) -> Ended[Labels]:
+        """The result."""
+        try:
+            next(lloyd(self, k=self.k, max_iter=self.ends + 1, fewest=1))
+        except StopIteration as end:
+            ended: Ended[Labels] = end.value
+        return ended
+
+    def moved(self, means: PlainSums) -> Objects | int:
+        """The dealer or first evaluator: what it adds to u of pairs, shape (pairs, m)."""
+        return 0
+
+    def more(self) -> Objects:
+        """An evaluator: how many times more each row is to count in each set, shape (k, m)."""
+        return np.zeros((self.k, self.m), dtype=object)
+
+    def means(self, sets: Labels, full: Full) -> Generator[None, None, PlainSums]:
+        """See `Operations.means`."""
+        of, more = (yield from super().means(sets, full)), self.more()
+        return PlainSums(sums=of.sums + more.dot(self.rows), sizes=of.sizes + more.sum(axis=1), full=full)
+
+    def nearest(self, means: PlainSums) -> Generator[None, None, Labels]:
+        """See `Operations.nearest`."""
+        self.round += 1
+        return plain_nearest(plain_pairs(self.rows, means) + self.moved(means), means.full, m=self.m)
+        yield
+
+    def moved_below(self, before: Labels, after: Labels, limits: list[int]) -> Generator[Any, Any, Any]:
+        """See `Operations.moved_below`. The liar turns these bits."""
+        return (self.round >= self.ends,) * len(limits)
+        yield
+
+    def sent(self, ranks: Objects, full: Full) -> Objects:
+        """What sends each row to the set of the lowest rank; ranks have shape (k, m)."""
+        most = self.m**4 * self.rows.shape[1] * (int(abs(self.rows).max()) + 1) ** 2  # > |u|
+        return np.array([(ranks[b] - ranks[a]) * most for a, b in pairs_of(full)])
