@@ -214,8 +214,7 @@ class LyingClient(Client):
         """What is sent in place of the letters of steps; None for random bytes."""
         sent, garbage = [], False
         for place, letter in letters_of(data):
-            changed: bytes | None = bytes(letter)
-            seen = place.seen
+            changed, seen = bytes(letter), place.seen
             for lie in self._drawn(place.tag, recipient, sealing=True):
                 garbage |= lie.how == "garbage"
                 self._again |= {recipient} if lie.how == "repeat" else set()
@@ -227,7 +226,7 @@ class LyingClient(Client):
                 sent.append((replace(place, seen=seen), changed))
         return None if garbage else packed(sent)
 
-    def _in_letter(self, lie: Lie, letter: bytes) -> bytes | None:
+    def _in_letter(self, lie: Lie, letter: bytes) -> Any:
         changed, first = bytearray(letter), self._first_residue(lie.what, (1, 0))
         match lie.how:
             case "withhold":
@@ -253,7 +252,7 @@ class LyingClient(Client):
         primes, columns = (self._job.residues(self._weight), 1) if at[0] == _RANGE_ROUND else self._question
         if what in STEPS:
             assert self.phase.planned is not None
-            primes = 1 if what == "labels" else self._job.residues(self.phase.planned.weight)
+            primes = 1 if what in {"share", "labels"} else self._job.residues(self.phase.planned.weight)
             columns = 1
         answer = bytearray(payload[self._first_residue(what, at) :])
         shape = primes, columns, len(answer) // (BYTES_PER_RESIDUE * primes * columns)
@@ -278,12 +277,13 @@ class LyingClient(Client):
         """The message, twice or not at all; what it says to another client was changed when it was sealed."""
         if isinstance(message, StepReport):
             told = self._in_letters(SERVER, bytes(message.data))
-            message = replace(message, data=self._rng.randbytes(20) if told is None else told)
-            sent = bool(message.data)
+            message, sent = (
+                replace(message, data=self._rng.randbytes(20) if told is None else told),
+                told != b"",
+            )
         else:
             sent = len(message.sealed.payload) > TAG_BYTES
-        twice = message.recipient in self._again
-        self._again.discard(message.recipient)
+        twice, self._again = message.recipient in self._again, self._again - {message.recipient}
         return [message] * (1 + twice) if sent else []
 
     def _lie(self, message: Message, lie: Lie) -> list[Message]:

@@ -175,12 +175,6 @@ MUTANTS = (
         "alone = replace(me, code=me.code.first_prime(), max_liars=0)",
     ),
     Mutant(
-        "wrong shares used after they are found",
-        "secfc.protocol.parties.opened",
-        "return {j: sent[j] for j in shares if j not in wrong}",
-        "return {j: sent[j] for j in shares}",
-    ),
-    Mutant(
         "a message with other numbers ends the run",
         "secfc.protocol.parties.inbox",
         "if place.step == self._step and place.seen != self._seen and sender in self._may_lie:",
