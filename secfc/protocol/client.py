@@ -213,7 +213,7 @@ class Client:
         A masked answer counts as unusable, and so do all of the sender's in its round. Raises what `receive`
         does.
         """
-        if header.kind == Share.__name__ and self._tolerates_liars:
+        if header.kind in (Share.__name__, Step.__name__) and self._tolerates_liars:
             return self.phase.unreadable(header.sender)
         if header.kind != MaskedAnswer.__name__:
             return []

@@ -133,6 +133,17 @@ def test_a_holder_that_lies_is_named_and_changes_nothing(tag):
     assert set().union(*(me.liars for me in net.parties.values())) == {4}
 
 
+def test_a_liar_that_sends_nothing_does_not_hide_one_that_sends_wrong_shares():
+    _, rows, start, k = drawn_case(4)
+    net, lying = Net(rows, start, k, n=7, max_liars=2), Lying(7, "hidden")
+
+    def carry(sender, recipient, place, data):
+        return None if (sender, place.tag) == (6, "hidden") else lying(sender, recipient, place, data)
+
+    net.assert_as(in_the_clear(rows, start, k), *net.run(carry=carry))
+    assert net.parties[2].liars == net.parties[3].liars == {7}
+
+
 def test_a_holder_that_sends_no_residues_is_a_liar():
     _, rows, start, k = drawn_case(4)
     net = Net(rows, start, k, n=5, max_liars=1)

@@ -218,7 +218,7 @@ def test_a_coordinator_that_tells_a_client_another_list_is_found(other):
         if not isinstance(message, StepNotice) or message.recipient != 4:
             return False
         letters = list(letters_of(message.data))
-        told = [(place, bytes([other]) if place.tag == "kept" else data) for place, data in letters]
+        told = [(at, bytes([other, *data[1:]]) if at.tag == "proofs" else data) for at, data in letters]
         net.deliver(replace(message, data=packed(told)))
         return True
 
@@ -245,7 +245,7 @@ def test_a_message_that_comes_twice_is_refused():
     net = net_of()
     step = net.hold(Step, recipient=4, sender=2)
     net.deliver(step)
-    with pytest.raises(MessageError, match=r"^party 2 sent \w+ of step 1 twice$"):
+    with pytest.raises(MessageError, match=r"^Step: party 2 sent what it has sent before$"):
         net.clients[4].receive(step)
 
 
@@ -289,4 +289,4 @@ def test_the_server_is_sent_no_share_of_a_label_and_others_are_sent_their_own_al
     of_labels = [(sender, recipient) for sender, recipient, tag in sent if tag == "labels"]
     assert sorted(of_labels) == [(a, b) for a in AT_ALL for b in AT_ALL]
     to_server = {tag for sender, recipient, tag in sent if recipient == 0 < sender}
-    assert to_server == {"root", "proved", "value", "share", "bits"}
+    assert to_server == {"root", "proof", "value", "share", "bits"}

@@ -10,9 +10,12 @@ messages get lost between parties that go on, which no carrier does.
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import pytest
 
 from secfc.drivers.setup import Setup
+from secfc.operations.beginning import rows as program_rows
 from secfc.protocol.job import row_layout
 from secfc.protocol.job.cases import LabelsOnly, Predict, Union
 from secfc.protocol.job.job import Job
@@ -20,7 +23,7 @@ from secfc.protocol.job.job import Job
 from .faults import Ending, Fault, Kind, Scenario, run_faulty
 from .jobs import draw_setup, draw_size
 from .kills import PLACES
-from .lying import HOWS, Lie
+from .lying import HOWS, STEPS, TOLD, Lie
 
 FORGED = 0.1
 HARMLESS: tuple[Kind, ...] = ("delay", "duplicate")
@@ -44,6 +47,8 @@ class Case:
         Whether it is beyond the rules, so that a party may be called absent that is not.
     overlap : bool
         Whether an ID is held twice, which must end the run.
+    far : int
+        A client whose rows are beyond the bound, which must end the run; 0 if there is none.
     """
 
     setup: Setup
@@ -54,12 +59,13 @@ class Case:
     promised: bool = True
     beyond: bool = False
     overlap: bool = False
+    far: int = 0
 
 
 def draw(seed: int) -> Case:
     """The simulation of a seed."""
     rng = random.Random(seed)
-    rows_of = rng.choice(("clients",) * 12 + ("union",) * 3 + ("owners",) * 3 + ("overlap",))
+    rows_of = rng.choice([*["clients", "program"] * 8, *["union", "owners"] * 3, "overlap"])
     size = draw_size(rng, liars=rng.choice((0, 1, 1, 2)) if rows_of != "owners" else rng.choice((0, 1)))
     setup = draw_setup(rng, size, seed=seed, rows_of=rows_of)
     liars, gone = size.taken[: size.liars], size.taken[size.liars :]
@@ -71,14 +77,21 @@ def draw(seed: int) -> Case:
         gone = tuple(rng.sample(range(1, setup.job.parties + 1), rng.choice((1, 1, 2, 3))))
         faults += [_fault(rng, rng.choice(("mute", "deaf")), j) if lossy else _crash(rng, j) for j in gone]
         faults += [_fault(rng, rng.choice(("corrupt", "rot")), j) for j in liars]
+    owners = [j for j, own in enumerate(setup.rows, 1) if len(own) and j not in {*liars, *gone}]
+    far = rng.choice(owners) if rows_of == "program" and owners and rng.random() < 0.1 else 0
+    lies += [Lie(client=far, what="rows", how="far")] if far else []
     for _ in range(rng.choice((0, 1, 3))):
-        faults.append(_fault(rng, rng.choice(HARMLESS), rng.randint(1, size.n)))
+        harmless = _fault(rng, rng.choice(HARMLESS), rng.randint(1, size.n))
+        # Parties of a program are few steps apart, because carriers keep what was sent before in order.
+        late = min(harmless.count, 20) if setup.job.is_program else harmless.count
+        faults.append(replace(harmless, count=late))
     return Case(
         setup=setup,
         scenario=Scenario(seed=seed, faults=tuple(faults), lies=tuple(lies), forged=FORGED),
         part_rows=rng.choice((1, 2, 3, 256)),
-        liars=frozenset(liars),
+        liars=frozenset(liars) | ({far} if far else set()),
         unreliable=frozenset(gone),
+        far=far,
         # Rows of a union and of a prediction cannot be left out: who vanishes or deals badly ends the run.
         promised=promised
         and not ((setup.ids is not None or isinstance(setup.job.method, Predict)) and (gone or liars)),
@@ -130,12 +143,14 @@ def _lies_of(rng: random.Random, job: Job, liars: tuple[int, ...]) -> tuple[list
         if rng.random() < 0.15
     ]
     together = rng.random() < 0.3
-    all_in = rng.choice(("Echo", "CentreShare", "Witness", *[None] * 7))
+    quiet = liars[0] if job.is_program and len(liars) > 1 and rng.random() < 0.5 else 0
+    all_in = rng.choice(("Echo", "CentreShare", "Witness", *[None] * 7)) if not job.is_program else None
     sharing = tuple(rng.sample([j for j in range(1, job.n + 1) if j not in liars], job.threshold - 1))
     lies: list[Lie] = []
     for client in liars:
         if together:
-            lies.append(_lie(rng, client, job, sharing, what=_answer(job), how="codeword"))
+            how = "withhold" if client == quiet else "codeword"
+            lies.append(replace(_lie(rng, client, job, sharing, what=_answer(job), how=how), towards=()))
         if all_in:
             lies.append(_lie(rng, client, job, sharing, what=all_in))
         for _ in range(rng.choice((1, 1, 2, 3))):
@@ -147,7 +162,9 @@ def _lies_of(rng: random.Random, job: Job, liars: tuple[int, ...]) -> tuple[list
 
 
 def _answer(job: Job) -> str:
-    """The type of message in which clients answer."""
+    """The type of message, or the tag, in which clients answer."""
+    if job.is_program:
+        return "hidden"
     return "MaskedAnswer" if isinstance(job.disclosure, LabelsOnly) else "CodedDistances"
 
 
@@ -159,13 +176,13 @@ def _lie(
     what: str | None = None,
     how: str | None = None,
 ) -> Lie:
-    answers = {"CodedDistances", "MaskedAnswer"}
-    what = what or rng.choice([one for one in HOWS if one not in answers - {_answer(job)}])
+    answers, hows = {"CodedDistances", "MaskedAnswer"}, STEPS if job.is_program else HOWS
+    what = what or rng.choice([one for one in hows if one not in answers - {_answer(job)}])
     others = [j for j in range(1, job.n + 1) if j != client]
     towards = tuple(sorted(rng.sample(others, rng.choice((0, 1, 1, 2, job.n - 1)))))
-    if what in {"Ready", "Report", "Evidence", *answers} and how != "false":
+    if what in {"Ready", "Report", "Evidence", *answers, *TOLD} and how != "false":
         towards = ()
-    chosen = how or rng.choice(HOWS[what])
+    chosen = how or rng.choice(hows[what])
     if what == "Report" and chosen == "false":
         towards = tuple(sorted(rng.sample(others, rng.choice((1, 1, 2)))))
     return Lie(
@@ -188,9 +205,8 @@ def run(case: Case) -> Ending:
 @contextmanager
 def parts_of(rows: int) -> Iterator[None]:
     """Cut messages in parts of `rows` rows while the context is active."""
-    before = row_layout.PART_BYTES, row_layout.PART_ROWS
-    row_layout.PART_BYTES, row_layout.PART_ROWS = 1, rows
-    try:
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(row_layout, "PART_BYTES", 1)
+        patches.setattr(row_layout, "PART_ROWS", rows)
+        patches.setattr(program_rows, "BLOCK", 2 * rows)
         yield
-    finally:
-        row_layout.PART_BYTES, row_layout.PART_ROWS = before

@@ -43,10 +43,12 @@ def draw_size(rng: random.Random, *, liars: int) -> Size:
 def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Setup:
     """A job of these parties.
 
-    `rows_of` says who has the rows: "clients", "union" (clients with hidden numbers of rows), "overlap" (such
-    clients, of which two have a row of one ID) or "owners", who deposit them with the clients.
+    `rows_of` says who has the rows: "clients", "program" (clients, in a job that runs as one program),
+    "union" (clients with hidden numbers of rows), "overlap" (such clients, of which two have a row of one
+    ID) or "owners", who deposit them with the clients.
     """
-    labels, d = rng.random() < 0.4, rng.choice(COLUMNS)
+    program, clients = rows_of == "program", rows_of in {"clients", "program"}
+    labels, d = rng.random() < 0.4 or program, rng.choice(COLUMNS)
     parties = size.n if rows_of != "owners" else rng.randint(1, 5)
     counts = [rng.choice((0, 1, 2, 2, 3)) for _ in range(parties)]
     counts[rng.randrange(parties)] = rng.choice((3, 4, 5))
@@ -54,35 +56,35 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         counts[0], counts[-1] = max(1, counts[0]), max(1, counts[-1])
     rows, whole = _rows(rng, counts, d, seed)
     k = rng.randint(1, min(4, sum(counts)))
-    given = rows_of == "clients" and rng.random() < 0.25
-    starts_of = "random", "random", "separation", "k-means++" if labels else "random"
+    given = clients and rng.random() < 0.25
+    starts_of = ("random",) if program else ("random", "separation", "k-means++" if labels else "random")
     options = {
         "bound": float(largest_norm(np.concatenate(rows), name="rows") * rng.choice((1, 1, 3)) or 1.0),
         "max_iter": rng.choice((1, 2, 3, 20)),
         "tol_moved": rng.choice((0, 0, 0, 0.3)),
         "init": "labels" if given else rng.choice(starts_of),
-        "n_init": 1 if given else rng.choice((1, 1, 2)),
+        "n_init": 1 if given or program else rng.choice((1, 1, 2)),
         "disclosure": "labels" if labels else "coded",
         "comparers": _comparers(rng, size) if labels else (),
         "seed": None if labels and rng.random() < 0.2 else seed,
-        "reveal_inertia": labels and rng.random() < 0.3,
+        "reveal_inertia": labels and not program and rng.random() < 0.3,
     }
     if whole and rng.random() < 0.4:
         options["step"] = 1.0
     else:
         options["precision"] = rng.choice((1, 3, 12, 20, 32, 52))
-    if rows_of != "owners" and rng.random() < 0.3:
+    if rows_of not in {"owners", "program"} and rng.random() < 0.3:
         options["reveal_to"] = tuple(sorted(rng.sample(range(1, size.n + 1), rng.choice((1, 2)))))
     if rows_of in {"union", "overlap"}:
         options["ids_cap"] = sum(counts) + rng.choice((0, 1, 3))
     starts = weights = None
     if given:
         starts = np.split((np.arange(sum(counts)) % k).astype(np.int32), np.cumsum(counts)[:-1])
-        if rng.random() < 0.4 and sum(counts) > k:
+        if not program and rng.random() < 0.4 and sum(counts) > k:
             _predict(rng, options, starts)
     elif rows_of == "clients" and k > 1 and rng.random() < 0.2 and (not labels or options["reveal_inertia"]):
         options |= {"compared": tuple(sorted({rng.randint(1, k), k})), "init": "random"}
-    if rows_of == "clients" and labels and not options.get("compared") and rng.random() < 0.3:
+    if clients and labels and not options.get("compared") and rng.random() < 0.3:
         options["weighted"] = True
         weights = [np.array([rng.randint(1, 5) for _ in range(m)], dtype=np.int64) for m in counts]
     setup = Setup(
@@ -118,18 +120,20 @@ def _predict(rng: random.Random, options: dict[str, object], starts: list[np.nda
 def _rows(rng: random.Random, counts: list[int], d: int, seed: int) -> tuple[list[Floats], bool]:
     """Rows of each party, and whether all values are whole: coarse grids have many ties."""
     values, m = np.random.default_rng(seed), sum(counts)
-    kind = rng.choice(("normal", "grid", "grid", "grid", "equal", "edge", "large", "small"))
+    kind = rng.choice(("normal", "grid", "grid", *["few"] * 4, "equal", "edge", "large", "small"))
     match kind:
         case "normal":
             rows = values.normal(size=(m, d))
         case "equal":
             rows = np.full((m, d), 3.0)
+        case "few":  # sets are emptied, and their rows are not on their means
+            rows = values.integers(2, size=(m, d)) * 3.0
         case "edge":  # opposite corners of the range: the largest distances
             rows = np.where(values.integers(2, size=(m, 1)), 5.0, -5.0) * np.ones(d)
         case _:
             rows = values.integers(-2, 3, size=(m, d)).astype(float)
     rows *= {"large": 1e12, "small": 1e-6}.get(kind, 1.0)
-    return np.split(rows, np.cumsum(counts)[:-1]), kind in {"grid", "equal", "edge"}
+    return np.split(rows, np.cumsum(counts)[:-1]), kind in {"grid", "few", "equal", "edge"}
 
 
 def _comparers(rng: random.Random, size: Size) -> tuple[int, ...]:

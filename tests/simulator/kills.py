@@ -24,6 +24,10 @@ PLACES = {
     "before masks": Place("SpareMasks"),
     "before the result": Place("Finish"),
     "before centres": Place("CentreShare"),
+    "while rows are dealt": Place("StepNotice"),
+    "in a program": Place("Step"),
+    "in its round 1": Place("Step", 1),
+    "in its round 2": Place("Step", 2),
 }
 """By name; each is a place of clients. Those of which a job has no message are never reached."""
 

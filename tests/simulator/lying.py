@@ -32,14 +32,17 @@ from secfc.protocol.messages import (
     MaskedAnswer,
     Message,
     Report,
+    Step,
+    StepReport,
 )
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_share import ClientShare
+from secfc.protocol.program.letters import letters_of, packed
 from secfc.protocol.signed import report_statement
 
 How = Literal[
     "withhold", "repeat", "stale", "garbage", "cut", "inside", "residue", "one", "all", "codeword", "sets",
-    "false", "unsigned", "uncalled",
+    "false", "unsigned", "uncalled", "unseen", "far",
 ]  # fmt: skip
 
 _RANGE_ROUND = 0
@@ -62,6 +65,25 @@ HOWS: dict[str, tuple[How, ...]] = {
 }  # fmt: skip
 """What a liar can do to messages of each type."""
 
+_SHARES: tuple[How, ...] = (
+    "withhold", "repeat", "stale", "one", "all", "codeword", "cut", "residue", "garbage", "unseen",
+)  # fmt: skip
+
+STEPS: dict[str, tuple[How, ...]] = {
+    "root": ("withhold", "repeat", "garbage", "cut", "inside", "unseen"),
+    "piece": ("withhold", "repeat", "garbage", "cut", "inside", "residue", "unseen"),
+    "proof": ("withhold", "repeat", "garbage", "cut", "inside", "unseen"),
+    "refused": ("withhold", "repeat", "garbage", "cut", "inside", "unseen"),
+    "share": _SHARES,
+    "hidden": _SHARES,
+    "answer": _SHARES,
+    "labels": _SHARES,
+}
+"""The same by the tag of a step, in a job that is one program."""
+
+TOLD = {"root", "proof", "refused"}
+"""Tags of steps that the coordinator alone is told."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lie:
@@ -71,7 +93,7 @@ class Lie:
     ----------
     client : int
     what : str
-        The type of message.
+        The type of message, or the tag of a step.
     how : str
         "withhold": it is not sent. "repeat": it is sent twice. "stale": it has the residues of the previous
         answer. "garbage": sealed bytes are random. "cut": it has another size. "inside": bytes are changed
@@ -79,7 +101,8 @@ class Lie:
         or all are changed. "codeword": residues are those of another polynomial, which agrees with the
         answers of `sharing` and is the same for all who lie in this way. "sets": sets have changed places.
         "false": combinations of what `towards` dealt are changed, and signed. "unsigned": the signature is
-        wrong. "uncalled": evidence that nobody asked for.
+        wrong. "uncalled": evidence that nobody asked for. "unseen": it says
+        that other numbers were opened before. "far": its rows are beyond the bound.
     at, count : int
         The first message of this type that is changed, counted from 0 by recipient, and the number of them.
     towards : tuple of int
@@ -125,10 +148,12 @@ class LyingClient(Client):
         self._signing: Identity = given["identity"]
         self._lies, self._rng = list(lies), rng
         self._counts: dict[tuple[str, int], int] = {}
-        self._before: PackedResidues | None = None
+        self._before, self._again = dict[str, PackedResidues](), set[int]()
         self._weight, self._question = 0, (0, 0)  # of all rows; primes and sets of the last question
         self.lied: set[str] = set()
         identify = cast(ClientIdentify, self.phase)
+        if any(lie.how == "far" for lie in self._lies):
+            identify._rows = identify._rows + 4 * self._job.bound
         identify.handshake = cast(Handshake, _Handshake(identify.handshake, self._sealed))
 
     def start(self) -> list[Message]:
@@ -157,11 +182,15 @@ class LyingClient(Client):
         return lies
 
     def _sealed(
-        self, purpose: bytes, peer: int, at: tuple[int, int], payload: bytes, seal: Callable[[bytes], Sealed]
+        self, what: str, peer: int, at: tuple[int, int], payload: bytes, seal: Callable[[bytes], Sealed]
     ) -> Sealed:
         """Seal the payload of a round and part, with its lies; or return random bytes."""
-        honest = payload
-        for lie in self._drawn(_BY_PURPOSE[purpose], peer, sealing=True):
+        if what == Step.__name__:
+            letters = self._in_letters(peer, payload)
+            noise = bytearray(self._rng.randbytes(len(payload) + TAG_BYTES))
+            return Sealed(payload=noise) if letters is None else seal(letters)
+        honest, first = payload, self._first_residue(what, at)
+        for lie in self._drawn(what, peer, sealing=True):
             changed = bytearray(payload)
             match lie.how:
                 case "garbage":
@@ -171,36 +200,91 @@ class LyingClient(Client):
                 case "inside":
                     changed[self._rng.randrange(len(changed))] ^= 1 + self._rng.randrange(255)
                 case "residue":
-                    first = _digest_bytes(purpose, at)
                     changed[first : first + BYTES_PER_RESIDUE] = b"\xff" * BYTES_PER_RESIDUE
                 case "unsigned":
                     changed[-1] ^= 1
                 case "stale" | "one" | "all" | "codeword" | "sets":
-                    lies = self._answer(self._masked(at, payload), lie).payload
-                    changed[_digest_bytes(purpose, at) :] = lies
+                    changed[first:] = self._answer(self._masked(what, at, payload), lie).payload
             payload = bytes(changed)
-        if purpose == MaskedAnswer.purpose:
-            self._before = self._masked(at, honest)
+        if what == MaskedAnswer.__name__:
+            self._before[what] = self._masked(what, at, honest)
         return seal(payload)
 
-    def _masked(self, at: tuple[int, int], payload: bytes) -> PackedResidues:
-        """The residues of an answer."""
+    def _in_letters(self, recipient: int, data: bytes) -> bytes | None:
+        """What is sent in place of the letters of steps; None for random bytes."""
+        sent, garbage = [], False
+        for place, letter in letters_of(data):
+            changed, seen = bytes(letter), place.seen
+            for lie in self._drawn(place.tag, recipient, sealing=True):
+                garbage |= lie.how == "garbage"
+                self._again |= {recipient} if lie.how == "repeat" else set()
+                seen = bytes(len(seen)) if lie.how == "unseen" else seen
+                changed = None if changed is None else self._in_letter(lie, changed)
+            if "stale" in STEPS.get(place.tag, ()):
+                self._before[place.tag] = self._masked(place.tag, (place.step, 0), bytes(letter))
+            if changed is not None:
+                sent.append((replace(place, seen=seen), changed))
+        return None if garbage else packed(sent)
+
+    def _in_letter(self, lie: Lie, letter: bytes) -> Any:
+        changed, first = bytearray(letter), self._first_residue(lie.what, (1, 0))
+        match lie.how:
+            case "withhold":
+                return None
+            case "cut":
+                return letter[:-1]
+            case "inside":
+                changed[self._rng.randrange(len(changed))] ^= 1 << self._rng.randrange(8)
+            case "residue":
+                changed[first : first + BYTES_PER_RESIDUE] = b"\xff" * BYTES_PER_RESIDUE
+            case "stale" | "one" | "all" | "codeword":
+                changed[first:] = self._answer(self._masked(lie.what, (1, 0), letter), lie).payload
+        return bytes(changed)
+
+    def _first_residue(self, what: str, at: tuple[int, int]) -> int:
+        """Bytes before the residues: in the first part of an answer, and in a piece, there are digests."""
+        if what == "piece":
+            return DIGEST_BYTES * self._job.n
+        return DIGEST_BYTES if what == MaskedAnswer.__name__ and at[1] == 0 else 0
+
+    def _masked(self, what: str, at: tuple[int, int], payload: bytes) -> PackedResidues:
+        """The residues of an answer, or of a step."""
         primes, columns = (self._job.residues(self._weight), 1) if at[0] == _RANGE_ROUND else self._question
-        answer = bytearray(payload[_digest_bytes(MaskedAnswer.purpose, at) :])
+        if what in STEPS:
+            assert self.phase.planned is not None
+            primes = 1 if what in {"share", "labels"} else self._job.residues(self.phase.planned.weight)
+            columns = 1
+        answer = bytearray(payload[self._first_residue(what, at) :])
         shape = primes, columns, len(answer) // (BYTES_PER_RESIDUE * primes * columns)
         return PackedResidues(shape=shape, payload=answer)
 
     def _distorted(self, messages: list[Message]) -> list[Message]:
         changed: list[Message] = []
         for message in messages:
+            if isinstance(message, Step | StepReport):
+                changed += self._step(message)
+                continue
             lies = self._drawn(type(message).__name__, message.recipient, sealing=False)
             copies = [message]
             for lie in lies:
                 copies = [one for copy in copies for one in self._lie(copy, lie)]
             changed += copies
             if isinstance(message, CodedDistances):
-                self._before = message.residues
+                self._before[CodedDistances.__name__] = message.residues
         return changed
+
+    def _step(self, message: Step | StepReport) -> list[Message]:
+        """The message, twice or not at all; what it says to another client was changed when it was sealed."""
+        if isinstance(message, StepReport):
+            told = self._in_letters(SERVER, bytes(message.data))
+            message, sent = (
+                replace(message, data=self._rng.randbytes(20) if told is None else told),
+                told != b"",
+            )
+        else:
+            sent = len(message.sealed.payload) > TAG_BYTES
+        twice, self._again = message.recipient in self._again, self._again - {message.recipient}
+        return [message] * (1 + twice) if sent else []
 
     def _lie(self, message: Message, lie: Lie) -> list[Message]:
         match lie.how, message:
@@ -221,7 +305,8 @@ class LyingClient(Client):
     def _answer(self, residues: PackedResidues, lie: Lie) -> PackedResidues:
         shape, rng = residues.shape, self._rng
         if lie.how == "stale":
-            return residues if self._before is None or self._before.shape != shape else self._before
+            before = self._before.get(lie.what, residues)
+            return before if before.shape == shape else residues
         if lie.how == "cut":
             return PackedResidues.empty((shape[0], shape[1], shape[2] + 1))
         changed = PackedResidues(shape=shape, payload=bytearray(residues.payload))
@@ -313,12 +398,8 @@ def _other_codeword(job: Job, index: int, client: int, lie: Lie) -> int:
     """The value at a client's point of a polynomial of degree below R, which is 0 at those of `sharing`."""
     p = PRIMES[index].p
     points = evaluation_points(PRIMES[index], n=job.n, coded=job.ell + job.t).alpha
-    return prod((points[client - 1] - points[j - 1]) % p for j in lie.sharing) % p
-
-
-def _digest_bytes(purpose: bytes, at: tuple[int, int]) -> int:
-    """Bytes of the question's digest before the residues of an answer; only the first part has it."""
-    return DIGEST_BYTES if purpose == MaskedAnswer.purpose and at[1] == 0 else 0
+    sharing = lie.sharing[: job.ell + job.t - 1] if lie.what == "labels" else lie.sharing  # a lower degree
+    return prod((points[client - 1] - points[j - 1]) % p for j in sharing) % p
 
 
 class _Handshake:
@@ -371,4 +452,4 @@ class _Channel:
         def seal(changed: bytes) -> Sealed:
             return self._honest.seal(purpose, part=part, payload=changed, round_=round_)
 
-        return self._sealed(purpose, self._peer, (round_, part), bytes(payload), seal)
+        return self._sealed(_BY_PURPOSE[purpose], self._peer, (round_, part), bytes(payload), seal)

@@ -149,6 +149,67 @@ MUTANTS = (
         "        run.labels = labels\n",
         "        run.labels = self.sets\n",
     ),
+    # In runs that are one program:
+    Mutant(
+        "unchecked proofs",
+        "secfc.protocol.parties.dealing",
+        "return None if difference.any() else shares",
+        "return shares",
+    ),
+    Mutant(
+        "rows of a lost dealer in the place of others",
+        "secfc.operations.beginning.rows",
+        "return held[..., inside]",
+        "return held[..., : layout.m]",
+    ),
+    Mutant(
+        "shares of who may lie used",
+        "secfc.operations.beginning.rows",
+        "me.unsure = {holder for _, holder in unread}.union(*pairs)",
+        "pass",
+    ),
+    Mutant(
+        "labels without correction of errors",
+        "secfc.operations.to_owners",
+        "alone = replace(me, code=me.code.first_prime())",
+        "alone = replace(me, code=me.code.first_prime(), max_liars=0)",
+    ),
+    Mutant(
+        "a message with other numbers ends the run",
+        "secfc.protocol.parties.inbox",
+        "if place.step == self._step and place.seen != self._seen and sender in self._may_lie:",
+        "if False:",
+    ),
+    Mutant(
+        "unchecked range",
+        "secfc.protocol.program.whole_run",
+        "yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)",
+        "pass",
+    ),
+    Mutant(
+        "ties to the higher number",
+        "secfc.operations.pairs",
+        "Planes(directions=direction * -2, offsets=offsets)",
+        "Planes(directions=direction * -2, offsets=offsets - 1)",
+    ),
+    Mutant(
+        "sums without weights",
+        "secfc.operations.sums",
+        "weighted = sets if (weights == 1).all() else sets * weights",
+        "weighted = sets",
+    ),
+    Mutant(
+        "no rows for empty sets",
+        "secfc.kmeans.program",
+        "        if len(full) < k:\n",
+        "        if False:\n",
+    ),
+    Mutant(
+        "one moved row is none",
+        "secfc.operations.unmoved",
+        "apart = counts - np.array(limits)",
+        "apart = counts - np.array(limits) - 1",
+    ),
 )
 
 

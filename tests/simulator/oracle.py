@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from plaintext_baselines import ExactLloyd
 from plaintext_baselines._exact import ExactRows
 from plaintext_baselines._quantise import quantise
 from secfc.drivers.setup import Setup
-from secfc.errors import DuplicateIdError, ParameterError, PartyError, TooManyFaultsError
+from secfc.errors import DuplicateIdError, ParameterError, PartyError, RangeError, TooManyFaultsError
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.search import LabelResult, SearchResult
 from secfc.protocol.job.cases import LabelsOnly, Predict
@@ -51,6 +52,10 @@ def broken_promises(case: Case, ending: Ending) -> list[str]:
     if case.overlap and (case.promised or ending.error is None):
         twice = isinstance(ending.error, DuplicateIdError)
         return found + ([] if twice else [f"an ID that is held twice ends the run by {ending.error!r}"])
+    if case.far and ending.error is None:
+        return [*found, f"rows of client {case.far} are beyond the bound, and nobody noticed"]
+    if isinstance(ending.error, RangeError) and case.far in ending.error.clients:
+        return found
     if ending.error is not None:
         return found + _unfounded(case, ending, honest, there)
     found += differences(case.setup, ending)
@@ -98,8 +103,12 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
     job, best = setup.job, ending.clustering
     assert best is not None
     rows, weights = pooled(setup, ending)
-    found = []
-    for one in ending.found:
+    found, results = [], ending.found
+    if job.is_program:
+        found += [] if (best.labels == -1).all() else ["the server knows labels"]
+        best = _told(setup, ending, best)
+        results = (best,)
+    for one in results:
         if isinstance(job.method, Predict):
             expected = _nearest(setup, rows, best.start, weights)
             found += [] if np.array_equal(one.labels, expected) else ["predicted labels are wrong"]
@@ -126,10 +135,19 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
     return found
 
 
+def _told(setup: Setup, ending: Ending, result: LabelResult) -> LabelResult:
+    """The result with the labels that owners were told; others stay unknown, -1."""
+    labels = result.labels.copy()
+    for party, own in ending.labels.items():
+        labels[_places(setup, ending, party)] = own
+    return replace(result, labels=labels)
+
+
 def _unlike(one: LabelResult, expected: ExactLloyd, setup: Setup) -> list[str]:
     """What differs between a result and that of exact Lloyd."""
+    unknown = setup.job.is_program & (one.labels < 0)
     pairs: dict[str, tuple[Any, Any]] = {
-        "labels": (one.labels.tolist(), expected.labels_[0].tolist()),
+        "labels": (one.labels.tolist(), np.where(unknown, -1, expected.labels_[0]).tolist()),
         "iterations": (one.n_iter, expected.n_iter_),
         "converged": (one.converged, expected.converged_),
     }

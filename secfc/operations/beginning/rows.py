@@ -62,6 +62,8 @@ def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, N
     for first in range(0, max(planned.counts), step):
         parts = {owner: _part(planned.rows(owner), first, step) for owner in sorted(left)}
         sizes = {owner: width * (part.stop - part.start) for owner, part in parts.items() if part != _NONE}
+        if not sizes:
+            break
         own = None
         if me.number in sizes:
             own = _segments(me, given.own[first : first + step], given.unit)
@@ -73,7 +75,7 @@ def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, N
         cheats |= cannot_be_honest(refused, known=cheats, most=me.max_liars)
         lost |= sizes.keys() - set(dealings.kept)
         left -= lost | cheats.keys()
-    unread = open_pairs(refused, cheats)
+    unread = open_pairs(refused, lost | cheats.keys())
     _set_aside(me, cheats, unread)
     layout = planned.without(lost | cheats.keys())
     rows = Rows(primes, width, layout.m, _kept(held, planned, layout), me.kernels)

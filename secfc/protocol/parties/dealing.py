@@ -4,7 +4,8 @@ A dealer sends every holder a piece, shares of [x] and of zeros <0>, and tells e
 pieces. In the next step the three comparers toss a coin, from which coefficients r follow
 (`_sums`). Covers are uniform
 sharings that it dealt too. For each it sends the polynomial cover + sum r x, and a holder checks its own
-shares. A cover hides the sum. Opens nothing.
+shares. A cover hides the sum. Opens nothing. What dealers that may be lost tell everybody passes through the
+coordinator, so one that lies cannot tell parties different things; who refuses its pieces says so.
 
 A comparer that lies may choose its part of the coin last. 2^40 tries leave a wrong share unnoticed with a
 probability below 2^-29: each succeeds with at most 7 q^3, q = 2^-23.98. A dealer that tells parties different
@@ -27,7 +28,6 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE, unpack
 from secfc.field.residues import BLOCK, reduce
-from secfc.kernels.interface import Bytes
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
@@ -83,13 +83,16 @@ class _Task:
         """Coefficients that are drawn: those of a dealer with fewer values are the first ones."""
         return max(self.zeros, *self.sizes.values())
 
-    def named(self, tag: str) -> Generator[Wait, dict[int, Data], tuple[int, ...]]:
-        """The dealers that are left, as the coordinator says; all of them if none may be lost."""
+    def told(self, tag: str, size: int) -> Generator[Wait, dict[int, Data], dict[int, Data]]:
+        """What each dealer that is left tells everybody. The coordinator passes it on if some may be lost."""
         if not self.may_be_lost:
-            return self.dealers
-        told = (yield Wait(tag, (COORDINATOR,), -(-len(self.sizes) // 8)))[COORDINATOR]
+            return (yield Wait(tag, self.dealers, size))
+        bits = -(-len(self.sizes) // 8)
+        told = (yield Wait(f"{tag}s", (COORDINATOR,), bits + size * len(self.sizes)))[COORDINATOR]
         left = np.unpackbits(np.frombuffer(told, dtype=np.uint8), count=len(self.sizes))
-        return tuple(dealer for dealer, one in zip(self.dealers, left, strict=True) if one)
+        starts = range(bits, len(told), size)
+        every = zip(self.dealers, left, starts, strict=True)
+        return {dealer: bytes(told[at : at + size]) for dealer, one, at in every if one}
 
 
 def dealt(
@@ -120,11 +123,11 @@ def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None
     if segments is not None:
         halves.append(_dealer(me, task, segments))
     if task.may_be_lost and me.number == COORDINATOR:
-        halves.append(_teller(me, task))
+        halves.append(_teller(me, task, "root", _DIGEST, task.dealers))
     roots, *found = yield from me.together(halves)
     pieces = found[0] if me.holds else {}
     values = found[me.holds] if segments is not None else None
-    halves = [_witness(me, task, roots)]
+    halves = [_witness(me, task)]
     if me.holds:
         halves.append(_holder(me, task, roots, pieces))
     if values is not None and me.number in roots:
@@ -132,9 +135,15 @@ def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None
     if me.number in me.roles.comparers:
         halves.append(_tosser(me, task))
     if task.may_be_lost and me.number == COORDINATOR:
-        halves.append(_coordinator(me, task, tuple(roots)))
+        halves.append(_teller(me, task, "proof", sum(_proof_sizes(me)), tuple(roots)))
+        halves.append(_refusals(me, task))
     (kept, refused), *found = yield from me.together(halves)
     return Dealings(shares=found[0] if me.holds else {}, kept=kept, refused=refused)
+
+
+def most_told_bytes(n: int, primes: int, narrow: int) -> int:
+    """Most bytes of what the coordinator passes on, where holders deal."""
+    return n * (BYTES_PER_RESIDUE * primes * COVERS * 3 * narrow + _DIGEST + n)
 
 
 def most_piece_bytes(n: int, primes: int, values: int) -> int:
@@ -155,11 +164,15 @@ def _dealer(me: Party, task: _Task, segments: Floats) -> Half:
     messages, digests = _messages(me, of_shared, of_zeros)
     for holder, message in zip(me.roles.holders, messages, strict=True):
         me.send(holder, "piece", message)
-    # The coordinator's comes last: when it is there, everybody's is on the way.
-    for party in reversed(me.roles.everybody):
-        me.send(party, "root", hashlib.sha256(digests).digest())
+    _tell(me, task, "root", hashlib.sha256(digests).digest())
     return of_shared, of_zeros
     yield
+
+
+def _tell(me: Party, task: _Task, tag: str, data: bytes) -> None:
+    """Tell everybody, or the coordinator, which passes it on: so nobody is told anything else."""
+    for party in (COORDINATOR,) if task.may_be_lost else me.roles.everybody:
+        me.send(party, tag, data)
 
 
 def _with_masks(me: Party, segments: Floats) -> Floats:
@@ -190,7 +203,7 @@ def _messages(me: Party, of_shared: Floats, of_zeros: Floats) -> tuple[list[Data
 
 def _roots(me: Party, task: _Task) -> Half:
     """The digest of each dealer that is present, which everybody notes."""
-    roots = yield Wait("root", (yield from task.named("present")), _DIGEST)
+    roots = yield from task.told("root", _DIGEST)
     for dealer, root in roots.items():
         me.note(dealer.to_bytes(2) + root)
     return roots
@@ -198,30 +211,26 @@ def _roots(me: Party, task: _Task) -> Half:
 
 def _pieces(me: Party, task: _Task) -> Half:
     found = dict[int, Data]()
-    for dealer in (yield from task.named("present")):
-        found |= yield Wait("piece", (dealer,), _ends(me, task, dealer)[1] + _SALT)
+    for dealer in (yield from task.told("root", _DIGEST)):
+        size = _ends(me, task, dealer)[1] + _SALT
+        found |= yield Wait("piece", (dealer,), size, unless_lost=task.may_be_lost)
     return found
 
 
 def _prover(me: Party, task: _Task, values: tuple[Floats, Floats]) -> Half:
     factors = yield from _coefficients(me, task.longest)
     proofs = (to_bytes(_sums(one, factors, me.code.moduli), me.code.primes) for one in values)
-    proof = b"".join(proofs)
-    for party in reversed(me.roles.everybody):  # the coordinator's comes last
-        if party in me.roles.holders:
-            me.send(party, "proof", proof)
-        else:
-            me.send(party, "proved", hashlib.sha256(proof).digest())
+    _tell(me, task, "proof", b"".join(proofs))
 
 
 def _holder(me: Party, task: _Task, roots: Mapping[int, Data], pieces: Mapping[int, Data]) -> Half:
     code = me.code
     factors = yield from _coefficients(me, task.longest)
-    kept = yield from task.named("kept")
     sizes = _proof_sizes(me)
-    proofs, found = (yield Wait("proof", kept, sum(sizes))), dict[int, Dealt]()
-    for dealer in kept:
-        view, said, ends = memoryview(pieces[dealer]), memoryview(proofs[dealer]), _ends(me, task, dealer)
+    proofs, found = (yield from task.told("proof", sum(sizes))), dict[int, Dealt]()
+    for dealer, proof in proofs.items():
+        said, ends = memoryview(proof), _ends(me, task, dealer)
+        view = memoryview(pieces.get(dealer, bytes(ends[1] + _SALT)))
         start, at = _DIGEST * code.n, _DIGEST * (me.number - 1)
         committed = hashlib.sha256(view[:start]).digest() == roots[dealer]
         committed &= hashlib.sha256(view[start:]).digest() == view[at : at + _DIGEST]
@@ -234,7 +243,8 @@ def _holder(me: Party, task: _Task, roots: Mapping[int, Data], pieces: Mapping[i
             text = f"party {dealer} dealt {kind} that lie on no polynomial of their degree"
             raise CheatError(text, code=Code.BAD_MESSAGE)
     if task.may_be_lost and me.max_liars:
-        me.send(COORDINATOR, "refused", np.packbits([dealer not in found for dealer in kept]).tobytes())
+        refused = proofs.keys() - found.keys()
+        me.send(COORDINATOR, "refused", np.packbits([j in refused for j in me.roles.holders]).tobytes())
     return found
 
 
@@ -276,44 +286,41 @@ def _tosser(me: Party, task: _Task) -> Half:
     yield
 
 
-def _teller(me: Party, task: _Task) -> Half:
-    """Say whose pieces everybody gets."""
-    present = yield Wait("root", task.dealers, _DIGEST, unless_lost=True)
-    _tell(me, "present", np.packbits([dealer in present for dealer in task.dealers]))
+def _teller(me: Party, task: _Task, tag: str, size: int, dealers: tuple[int, ...]) -> Half:
+    """Pass on what dealers tell everybody, but for those that are lost."""
+    told = yield Wait(tag, dealers, size, unless_lost=True)
+    left = np.packbits([dealer in told for dealer in task.dealers]).tobytes()
+    data = left + b"".join(told.get(dealer, bytes(size)) for dealer in task.dealers)
+    for party in me.roles.everybody:
+        me.send(party, f"{tag}s", data)
 
 
-def _coordinator(me: Party, task: _Task, present: tuple[int, ...]) -> Half:
-    """Say whose proofs everybody gets, and with `max_liars` who refuses whose pieces."""
-    proved = yield Wait("proved", present, _DIGEST, unless_lost=True)
-    _tell(me, "kept", np.packbits([dealer in proved for dealer in task.dealers]))
+def _refusals(me: Party, task: _Task) -> Half:
+    """With `max_liars`, say who refuses whose pieces."""
     if me.max_liars:
-        size = -(-len(proved) // 8)
+        yield from task.told("proof", sum(_proof_sizes(me)))
+        size = -(-me.code.n // 8)
         refused = yield Wait("refused", tuple(me.roles.holders), size, unless_lost=True)
         table = b"".join(refused.get(j, bytes(size)) for j in me.roles.holders)
-        _tell(me, "refusals", np.frombuffer(table, dtype=np.uint8))
+        for party in me.roles.everybody:
+            me.send(party, "refusals", table)
 
 
-def _tell(me: Party, tag: str, data: Bytes) -> None:
-    for party in me.roles.everybody:
-        me.send(party, tag, data.tobytes())
-
-
-def _witness(me: Party, task: _Task, roots: Mapping[int, Data]) -> Half:
-    """The dealers that are kept, and what holders refuse. Everybody notes the same, and digests of proofs."""
-    present = tuple(roots)
-    kept = tuple(j for j in (yield from task.named("kept")) if j in present)
-    tag, size = ("proof", sum(_proof_sizes(me))) if me.holds else ("proved", _DIGEST)
-    for dealer, told in (yield Wait(tag, kept, size)).items():
-        me.note(dealer.to_bytes(2) + (hashlib.sha256(told).digest() if me.holds else told))
-    refused = set[tuple[int, int]]()
+def _witness(me: Party, task: _Task) -> Half:
+    """The dealers that are kept, and what holders refuse. Everybody notes the same, and the proofs."""
+    proofs = yield from task.told("proof", sum(_proof_sizes(me)))
+    for dealer, proof in proofs.items():
+        me.note(dealer.to_bytes(2) + hashlib.sha256(proof).digest())
+    refused = frozenset[tuple[int, int]]()
     if task.may_be_lost and me.max_liars:
-        size = -(-len(kept) // 8)
+        size = -(-me.code.n // 8)
         table = (yield Wait("refusals", (COORDINATOR,), size * me.code.n))[COORDINATOR]
         me.note(bytes(table))
-        for holder in me.roles.holders:
-            bits = np.unpackbits(np.frombuffer(table, dtype=np.uint8)[size * (holder - 1) : size * holder])
-            refused |= {(dealer, holder) for dealer, one in zip(kept, bits, strict=False) if one}
-    return kept, frozenset(refused)
+        rows = np.frombuffer(table, dtype=np.uint8).reshape(me.code.n, size)
+        said = np.unpackbits(rows, axis=1, count=me.code.n)
+        every = ((j, holder) for holder in me.roles.holders for j in proofs)
+        refused = frozenset((j, holder) for j, holder in every if said[holder - 1, j - 1])
+    return tuple(proofs), refused
 
 
 def _coefficients(me: Party, size: int) -> Half:

@@ -33,7 +33,8 @@ class Wait:
     """What a half waits for: messages with a tag and exact size in bytes, of all these senders.
 
     With `enough` so many of them are enough; the half receives all that have come by then, and checks their
-    sizes, because it may do without some. With `unless_lost` it does without parties that are lost.
+    sizes, because it may do without some. With `unless_lost` it does without parties that are lost, and of
+    those that may lie without messages of another size.
     """
 
     tag: str
@@ -44,10 +45,13 @@ class Wait:
 
 
 class Inbox:
-    """Holds messages until the step in which they are awaited has ended."""
+    """Holds messages until the step in which they are awaited has ended.
 
-    def __init__(self, parties: frozenset[int]) -> None:
-        self._parties, self._step, self._seen = parties, 0, b""
+    A party that may lie is lost when it saw other numbers opened; of others this is an error.
+    """
+
+    def __init__(self, parties: frozenset[int], may_lie: frozenset[int] = frozenset()) -> None:
+        self._parties, self._may_lie, self._step, self._seen = parties, may_lie, 0, b""
         self.lost: set[int] = set()
         self._held = dict[int, dict[tuple[str, int], tuple[bytes, Data]]]()  # by step
 
@@ -61,6 +65,22 @@ class Inbox:
         """
         self._held.pop(self._step, None)
         self._step, self._seen = step, seen
+        for (tag, sender), (told, _) in list(self._held.get(step, {}).items()):
+            if told != seen and sender in self._may_lie:
+                del self._held[step][tag, sender]
+                self.lost.add(sender)
+
+    def has_had(self, sender: int, place: Place) -> bool:
+        """Whether a message with this tag is held of this step. Nobody knows it of steps that are over."""
+        return (place.tag, sender) in self._held.get(place.step, {})
+
+    def is_over(self, place: Place) -> bool:
+        """Whether the step is over."""
+        return place.step < self._step
+
+    def may_lie(self, sender: int) -> bool:
+        """Whether the party can do without what this one sends."""
+        return sender in self._may_lie
 
     def check(self, sender: int, place: Place) -> None:
         """Raise MessageError for a stranger, a second message, too many, or one that is too early."""
@@ -69,7 +89,7 @@ class Inbox:
         if place.step > self._step + WINDOW:
             raise MessageError(f"party {sender} sent a message of step {place.step} in step {self._step}")
         held = self._held.get(place.step, {})
-        if (place.tag, sender) in held:
+        if self.has_had(sender, place):
             raise MessageError(f"party {sender} sent {place.tag} of step {place.step} twice")
         if sum(one == sender for _, one in held) >= MOST:
             raise MessageError(f"party {sender} sent more than {MOST} messages of step {place.step}")
@@ -77,7 +97,9 @@ class Inbox:
     def put(self, sender: int, place: Place, data: Data) -> None:
         """Hold a message; one of an earlier step came too late and is dropped. Raises what `check` does."""
         self.check(sender, place)
-        if place.step >= self._step:
+        if place.step == self._step and place.seen != self._seen and sender in self._may_lie:
+            self.lost.add(sender)
+        elif place.step >= self._step:
             self._held.setdefault(place.step, {})[place.tag, sender] = place.seen, data
 
     def has(self, wanted: Wait) -> bool:
@@ -105,6 +127,8 @@ class Inbox:
             if seen != self._seen:
                 text = f"party {sender} saw other numbers opened before step {self._step}"
                 raise CheatError(text, code=Code.BAD_MESSAGE)
+            if wanted.unless_lost and len(data) != wanted.size and sender in self._may_lie:
+                continue
             if wanted.enough is None and len(data) != wanted.size:
                 text = f"party {sender} sent {len(data)} bytes for {wanted.tag}, not {wanted.size}"
                 raise MessageError(text)

@@ -1,8 +1,9 @@
 """Opens a codeword from the shares that holders sent, of which some may be wrong or missing.
 
-With `max_liars` = A, A spare shares are enough to notice up to A wrong ones, and 2 A to locate them. A share
-is a row of residues, and columns of all holders' rows are words of a Reed-Solomon code. Random combinations
-of columns are words too, so a wrong row passes one with probability 1/p.
+With `max_liars` = A, A spare shares are enough to notice up to A wrong ones, and A + i to locate i of them:
+without these at least as many right ones are left as determine the word. A share is a row of residues, and
+columns of all holders' rows are words of a Reed-Solomon code. Random combinations of columns are words too,
+so a wrong row passes one with probability 1/p.
 """
 
 from collections.abc import Generator, Mapping
@@ -48,23 +49,26 @@ def right_shares(
     """
     code, needed = me.code, me.code.wide if wide else me.code.narrow
     senders = tuple(j for j in me.roles.holders if j not in me.liars | me.unsure)
-    octets, most = size_of(size, code.primes), me.max_liars - len(me.liars)
-    sent = _of_size(me, (yield Wait(tag, senders, octets, needed + max(most, 0))), octets)
-    if not me.max_liars and len(sent) == needed:
-        return sent
-    shares = _residues(me, sent, size)
-    if len(shares) >= needed + max(most, 0) and code.contains(shares, me.masks, wide=wide):
-        return {j: sent[j] for j in shares}
-    if not me.max_liars:
-        raise CheatError(f"{tag}: shares lie on no polynomial of their degree", code=Code.BAD_MESSAGE)
-    if most > 0:
-        sent = _of_size(me, (yield Wait(tag, senders, octets, needed + 2 * most)), octets)
+    octets, enough = size_of(size, code.primes), needed + max(0, me.max_liars - len(me.liars))
+    while enough <= len(senders):
+        came = yield Wait(tag, senders, octets, enough)
+        sent = _of_size(me, came, octets)
+        if not me.max_liars and len(sent) == needed:
+            return sent
         shares = _residues(me, sent, size)
-        left = me.max_liars - len(me.liars)
-        wrong = code.wrong(shares, me.masks, wide=wide, most=left) if left >= 0 else None
+        most = me.max_liars - len(me.liars)
+        spare = len(shares) - needed - most
+        wrong = set[int]() if min(spare, most) >= 0 and code.contains(shares, me.masks, wide=wide) else None
+        if wrong is None and min(spare, most) > 0:
+            wrong = code.wrong(shares, me.masks, wide=wide, most=min(spare, most))
         if wrong is not None:
             me.liars |= wrong
             return {j: sent[j] for j in shares if j not in wrong}
+        if not me.max_liars:
+            raise CheatError(f"{tag}: shares lie on no polynomial of their degree", code=Code.BAD_MESSAGE)
+        if spare >= most:
+            break
+        enough = len(came) + 1
     raise TooManyFaultsError(f"{tag}: more than max_liars={me.max_liars} holders sent wrong shares")
 
 

@@ -87,7 +87,8 @@ class ClientIdentify(ClientPhase):
 
     def unreadable(self, sender: int) -> list[Message]:
         """Note the sender until shares are opened."""
-        self.early_shares.spoilt.add(sender)
+        spoilt = self._early_steps if self._context.job.is_program else self.early_shares
+        spoilt.spoilt.add(sender)
         return []
 
     def _layout(self, clients: Sequence[Introduction | None], weights: Ints | None) -> Layout:

@@ -1,11 +1,14 @@
 """The phase *iterate* of a client or helper in a run that is one program."""
 
-from secfc.errors import MessageError, ParameterError
+import numpy as np
+
+from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.field.array_types import Floats, Labels
 from secfc.operations.beginning.rows import SharedRows, ToShare
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice
+from secfc.protocol.messages.turns import RepeatedError
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.program.party_of import party_of
 from secfc.protocol.program.stepping import Stepping, secrets_of
@@ -21,6 +24,7 @@ class EarlySteps:
 
     def __init__(self) -> None:
         self.messages: list[Step] = []
+        self.spoilt: set[int] = set()  # who also sent what cannot be read
 
     def keep(self, message: Step) -> None:
         """Keep one. MessageError for too many of its sender."""
@@ -85,8 +89,21 @@ class ClientProgram(ClientPhase):
 
     def begin(self, early: EarlySteps) -> list[Message]:
         """Take what came before, and return the first messages."""
+        self._steps.me.inbox.lost |= early.spoilt
         for message in early.messages:
-            self._steps.take(message)
+            try:
+                self._steps.take(message)
+            except RepeatedError:
+                continue
+            except MessageError as error:
+                if not self._steps.me.inbox.may_lie(message.sender):
+                    raise CheatError(str(error), code=error.code) from None
+                self._steps.me.inbox.lost.add(message.sender)
+        return self._go_on()
+
+    def unreadable(self, sender: int) -> list[Message]:
+        """Wait no longer for what the sender deals."""
+        self._steps.me.inbox.lost.add(sender)
         return self._go_on()
 
     def step(self, message: Message) -> ClientStep:
@@ -101,7 +118,9 @@ class ClientProgram(ClientPhase):
         messages = self._steps.go_on()
         found = self._steps.result
         if found is not None:
-            self.labels, self.ended = found.labels, (found.n_iter, found.converged)
+            nothing = np.empty(0, dtype=np.int32) if self._context.number <= self._context.job.n else None
+            self.labels = nothing if found.labels is None else found.labels
+            self.ended = found.n_iter, found.converged
         return messages
 
     def rows_are(self, shared: SharedRows) -> None:

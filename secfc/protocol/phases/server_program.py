@@ -4,6 +4,8 @@ It runs the program too, as party 0: it learns what everybody learns, and says w
 that it carries is sealed.
 """
 
+from collections import Counter
+
 import numpy as np
 
 from secfc.errors import MessageError
@@ -12,8 +14,9 @@ from secfc.kmeans.search import LabelResult
 from secfc.operations.beginning.rows import SharedRows, ToShare
 from secfc.protocol.context import in_memory
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import Message, StepReport
+from secfc.protocol.messages import SERVER, Message, Step, StepReport
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
+from secfc.protocol.program.letters import letters_of
 from secfc.protocol.program.party_of import party_of
 from secfc.protocol.program.stepping import Stepping
 from secfc.protocol.program.whole_run import Brought, Found, whole_run
@@ -32,6 +35,7 @@ class ServerProgram(ServerPhase):
         super().__init__(context, introductions, Shared(planned=introductions.layout()))
         self.check(self.layout)
         self._cheats: tuple[int, ...] = ()
+        self._dealt = Counter[int]()  # blocks of rows, each a piece to every other client
         self._round, layout, job = 0, self.layout, context.job
         me = party_of(
             job,
@@ -42,6 +46,7 @@ class ServerProgram(ServerPhase):
             transcript=self.introductions.transcript,
             secrets={},
         )
+        me.inbox.lost |= context.gathering.left_out.keys()
         nothing: Floats = np.empty((0, job.d))
         brought = Brought(
             run=context.session.run,
@@ -61,11 +66,15 @@ class ServerProgram(ServerPhase):
     @property
     def awaited(self) -> tuple[int, ...]:
         """Parties that it waits for itself."""
-        return () if self._steps.ended else self._steps.me.awaited
+        return () if self._steps.ended else tuple(j for j in self._steps.me.awaited if j != SERVER)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """As `awaited`; those who compare, if it waits for nobody itself."""
-        return self.awaited or self.context.job.comparers
+        """Clients that have not sent a piece; then as `awaited`; those who compare, if it awaits nobody."""
+        job, gathering = self.context.job, self.context.gathering
+        alike = [j for j in gathering.present if j not in job.comparers]
+        links = [(j, to) for j in alike for to in gathering.members if to != j]
+        late = {j for j, to in links if carried(Step.__name__, j, to) < self._dealt[j]}
+        return tuple(late if self.state is State.SHARE else ()) or self.awaited or job.comparers
 
     @property
     def progress(self) -> Progress:
@@ -81,7 +90,7 @@ class ServerProgram(ServerPhase):
 
     def first(self) -> list[Message]:
         """Begin."""
-        return self._go_on()
+        return self._ended(self._steps.go_on())
 
     def step(self, message: Message) -> ServerStep:
         """Take a message of the program and run on."""
@@ -90,8 +99,9 @@ class ServerProgram(ServerPhase):
         if self._steps.ended:
             return self, []
         self._steps.take(message)
+        self._dealt[message.sender] += sum(place.tag == "root" for place, _ in letters_of(message.data))
         self.context.gathering.absent.discard(message.sender)
-        return self, self._go_on()
+        return self, self._ended(self._steps.go_on())
 
     def absent(self, client: int) -> ServerStep:
         """Go on without it. Its rows are in if it has proved their shares, and else it is left out with them.
@@ -102,11 +112,10 @@ class ServerProgram(ServerPhase):
         gathering.absent.add(client)
         gathering.require_comparers()
         gathering.require(len(gathering.present))
-        self._steps.me.inbox.lost.add(client)
-        return self, self._go_on()
+        return self, self._ended(self._steps.lose(client))
 
-    def _go_on(self) -> list[Message]:
-        messages = self._steps.go_on()
+    def _ended(self, messages: list[Message]) -> list[Message]:
+        """The messages. The result is kept if the program has ended."""
         found = self._steps.result
         if found is not None:
             nobody_knows = np.full(self.layout.m, -1, dtype=np.int32)

@@ -30,6 +30,7 @@ def party_of(
 ) -> Party:
     """A client, helper, or the coordinator, before its first step. `secrets` are as in `Party`."""
     roles = roles_of(job)
+    may_lie = frozenset(roles.holders) - {*roles.comparers} if job.max_liars else frozenset[int]()
     return Party(
         number=number,
         roles=roles,
@@ -38,6 +39,6 @@ def party_of(
         masks=masks,
         transcript=transcript,
         secrets=secrets,
-        inbox=Inbox(frozenset(roles.everybody)),
+        inbox=Inbox(frozenset(roles.everybody), may_lie),
         max_liars=job.max_liars,
     )

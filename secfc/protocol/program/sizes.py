@@ -8,7 +8,7 @@ from secfc.operations.beginning.in_range import most_numbers
 from secfc.operations.beginning.rows import BLOCK
 from secfc.operations.nearest import rows_at_once
 from secfc.protocol.job.job import Job
-from secfc.protocol.parties.dealing import most_piece_bytes
+from secfc.protocol.parties.dealing import most_piece_bytes, most_told_bytes
 
 _LETTERS = 1 << 13
 """Bytes of small letters, and of what letters begin with."""
@@ -35,4 +35,5 @@ def most_report_bytes(job: Job, primes: int) -> int:
     """Upper bound of the bytes of a message to or from the coordinator."""
     if not job.is_program:
         return 0
-    return _LETTERS + 2 * packed_bytes((primes, 2 * job.k, job.ell)) + job.n * (job.n + 8)
+    told = most_told_bytes(job.n, primes, job.ell + job.t)
+    return _LETTERS + 2 * packed_bytes((primes, 2 * job.k, job.ell)) + told

@@ -5,10 +5,16 @@ from typing import Any, Generic, TypeVar
 
 from secfc.comparing.role import Data
 from secfc.crypto.channel import Channels
+from secfc.crypto.handshake import DIGEST_BYTES
 from secfc.errors import CheatError, MessageError
 from secfc.protocol.messages import Message, Step, StepNotice, StepReport
+from secfc.protocol.messages.turns import RepeatedError
+from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import COORDINATOR, Party
 from secfc.protocol.program.letters import Letter, letters_of, packed
+
+LOST = "lost"
+"""The tag of a notice of a party for which no other is to wait."""
 
 Result = TypeVar("Result")
 
@@ -46,16 +52,27 @@ class Stepping(Generic[Result]):
             data: Data = channel.open(message.purpose, part=message.place, sealed=message.sealed.payload)
         else:
             data = message.data
-        letters = list(letters_of(data))
+        letters, inbox, lost = list(letters_of(data)), self.me.inbox, set[int]()
+        if not letters:
+            raise MessageError(f"Step: party {sender} sent no letter")
+        if sender == COORDINATOR:
+            lost = {int.from_bytes(client) for place, client in letters if place.tag == LOST}
+            letters = [one for one in letters if one[0].tag != LOST]
+        new = [place for place, _ in letters if not inbox.has_had(sender, place)]
+        if len(new) < len(letters) and all(map(inbox.is_over, new)):
+            raise RepeatedError(f"Step: party {sender} sent what it has sent before")
         if len({(place.step, place.tag) for place, _ in letters}) < len(letters):
             raise MessageError(f"Step: party {sender} sent one letter twice")
         for place, _ in letters:
-            self.me.inbox.check(sender, place)
+            inbox.check(sender, place)
+        inbox.lost |= lost
         for place, one in letters:
-            self.me.inbox.put(sender, place, one)
+            inbox.put(sender, place, one)
 
     def go_on(self) -> list[Message]:
         """Run on as far as possible, and return what is to be sent."""
+        if self.ended:
+            return []
         try:
             next(self._program)
         except StopIteration as end:
@@ -70,6 +87,14 @@ class Stepping(Generic[Result]):
         recipients = sorted(outbox, key=lambda recipient: recipient == COORDINATOR)
         messages = (self._message(recipient, packed(outbox[recipient])) for recipient in recipients)
         return [one for one in messages if one is not None]
+
+    def lose(self, client: int) -> list[Message]:
+        """At the coordinator: wait no longer for a client, tell the others, and run on."""
+        me, place = self.me, Place(self.me.step, LOST, bytes(DIGEST_BYTES))
+        me.inbox.lost.add(client)
+        others = [j for j in me.roles.everybody if j not in (COORDINATOR, client)]
+        me.outbox += [(j, place, client.to_bytes(2)) for j in others]
+        return self.go_on()
 
     def _message(self, recipient: int, data: bytes) -> Message | None:
         me = self.me
