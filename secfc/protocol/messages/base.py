@@ -38,6 +38,9 @@ class Message:
     work: ClassVar[Phase]
     """Phase to which the work of handling it belongs, by default the same."""
 
+    at_first: ClassVar[Phase | None] = None
+    """Phase to which messages of round 0 and their work count, if it is another one."""
+
     states: ClassVar[frozenset[State]] = frozenset()
     """States of the recipient in which it may arrive. Empty in a preparation, which has an order instead."""
 

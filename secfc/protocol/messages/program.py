@@ -19,6 +19,7 @@ class Step(BetweenClients, number=35, phase="iterate"):
     states = frozenset({State.IDENTIFY, State.ITERATE, State.DONE})
     purpose = b"step"
     rounds = with_helpers = needed = True
+    at_first = "share"
 
     place: Annotated[int, enc.COUNT]
     sealed: Annotated[Sealed, enc.sealed(lambda of: of.step)]
@@ -29,6 +30,7 @@ class StepReport(ToServer, number=36, phase="iterate"):
 
     states = frozenset({State.SHARE, State.ITERATE, State.DONE})
     rounds = with_helpers = True
+    at_first = "share"
 
     data: Annotated[bytes | memoryview, enc.rest(lambda of: of.step_report)] = field(repr=False)
 
@@ -38,5 +40,6 @@ class StepNotice(FromServer, number=37, phase="iterate"):
 
     states = frozenset({State.ITERATE, State.DONE})
     rounds = with_helpers = True
+    at_first = "share"
 
     data: Annotated[bytes | memoryview, enc.rest(lambda of: of.step_report)] = field(repr=False)

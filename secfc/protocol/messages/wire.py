@@ -122,14 +122,18 @@ def _proof_of(header: bytes, digest: bytes, signature: bytes) -> Proof:
 def envelope(data: bytes | bytearray | memoryview) -> Envelope:
     """The header of a message's bytes. MessageError if it is not valid."""
     kind, _, sender, recipient, round_ = _read_header(Reader(memoryview(data)))
-    return Envelope(kind.__name__, kind.phase, kind.work, sender, recipient, round_, kind.with_helpers)
+    return _envelope(kind, sender, recipient, round_)
 
 
 def envelope_of(one: Message) -> Envelope:
     """The header that a message has once it is encoded."""
-    return Envelope(
-        type(one).__name__, one.phase, one.work, one.sender, one.recipient, one.round, one.with_helpers
-    )
+    return _envelope(type(one), one.sender, one.recipient, one.round)
+
+
+def _envelope(kind: type[Message], sender: int, recipient: int, round_: int) -> Envelope:
+    first = None if round_ else kind.at_first
+    phases = first or kind.phase, first or kind.work
+    return Envelope(kind.__name__, *phases, sender, recipient, round_, kind.with_helpers)
 
 
 def header_of(kind: type[Message], *, run: bytes, sender: int, recipient: int, round_: int) -> bytes:

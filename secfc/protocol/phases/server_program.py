@@ -84,7 +84,7 @@ class ServerProgram(ServerPhase):
             phase="share" if sharing else "iterate" if self.outcome is None else "reveal",
             waiting_for=len(self.awaited),
             round=self._round,
-            iteration=max(0, self._round - 1),
+            iteration=max(0, self._round - 1) if self.outcome is None else self.outcome.n_iter,
             moved=None,
         )
 
