@@ -6,8 +6,8 @@ import numpy as np
 
 from secfc.field.array_types import Bools
 from secfc.operations.opening import opened
-from secfc.operations.random_sharings import random_sharings
 from secfc.protocol.parties.party import Party
+from secfc.protocol.parties.random_sharings import random_sharings
 from secfc.sharing.shared import Shared, joined
 
 

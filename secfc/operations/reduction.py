@@ -9,10 +9,10 @@ from collections.abc import Generator
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
-from secfc.operations.random_sharings import random_sharings
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import opened_shares
 from secfc.protocol.parties.party import Half, Party
+from secfc.protocol.parties.random_sharings import random_sharings
 from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 from secfc.sharing.shared import Shared
 

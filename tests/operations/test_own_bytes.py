@@ -19,8 +19,8 @@ from secfc.crypto.randomness import MaskSource
 from secfc.kmeans.plain import Plain
 from secfc.kmeans.program import lloyd
 from secfc.operations import nearest, reduction
-from secfc.operations.random_sharings import random_sharings
 from secfc.protocol.parties.party import Party
+from secfc.protocol.parties.random_sharings import random_sharings
 
 K, M = 3, 15
 START = (np.arange(M) % K).astype(np.int32)

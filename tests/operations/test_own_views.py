@@ -16,12 +16,12 @@ from secfc.operations.masked import masked, packed
 from secfc.operations.nearest import shared_bits
 from secfc.operations.opening import opened
 from secfc.operations.pairs import pairs, planes_of
-from secfc.operations.random_sharings import random_sharings
 from secfc.operations.reduction import reduced
 from secfc.operations.refill import refilled
 from secfc.operations.sums import Sums, sums_of
 from secfc.operations.to_owners import to_owners
 from secfc.operations.unmoved import moved_below
+from secfc.protocol.parties.random_sharings import random_sharings
 from secfc.sharing.codewords import Codewords
 
 SHAPES = [(3, 1, 1), (5, 1, 2), (5, 2, 1)]

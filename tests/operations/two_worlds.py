@@ -17,9 +17,9 @@ from secfc.comparing import masking
 from secfc.field.packing import pack_canonical, unpack
 from secfc.field.primes import Prime
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.operations import nearest, random_sharings, refill, unmoved
+from secfc.operations import nearest, refill, unmoved
 from secfc.operations.signs import HiddenBits
-from secfc.protocol.parties import dealing
+from secfc.protocol.parties import dealing, random_sharings
 from secfc.protocol.parties.party import Party
 from secfc.sharing import codewords
 from secfc.sharing.rows import Rows

@@ -68,7 +68,7 @@ class Party:
     `secrets` are what it shares with each party, 32 bytes each, with itself too. `transcript` is at first the
     run's. Up to `max_liars` holders may send wrong shares; `liars` are those that were found. Shares of
     `unsure` holders are not used either, because it is not known whether they lie. `stock` are [rho] and <0>
-    that were dealt and are not used yet (`secfc.operations.random_sharings`).
+    that were dealt and are not used yet (`secfc.protocol.parties.random_sharings`).
     """
 
     number: int
