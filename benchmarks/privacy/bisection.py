@@ -171,8 +171,8 @@ class BisectingClient(LyingClient):  # type: ignore[misc]
             for one in caused
         ]
 
-    def _sealed(self, purpose: bytes, peer: int, at: tuple[int, int], payload: bytes, seal: Any) -> Any:
-        if purpose == MaskedAnswer.purpose and at[0]:  # before round 1 clients prove that rows are in range
+    def _sealed(self, what: str, peer: int, at: tuple[int, int], payload: bytes, seal: Any) -> Any:
+        if what == MaskedAnswer.__name__ and at[0]:  # before round 1 clients prove that rows are in range
             columns, rows = self.bisection.moved.shape
             digest, payload = payload[:DIGEST_BYTES], payload[DIGEST_BYTES:]  # a round has one part
             residues = PackedResidues(

@@ -48,7 +48,7 @@ def test_early_mail_waits_for_its_step_and_late_mail_is_dropped(inbox):
     ("sender", "place", "data", "text"),
     [
         (4, Place(1, "share", SEEN), b"x", "party 4 takes no part"),
-        (1, Place(2 + WINDOW, "share", SEEN), b"x", "party 1 sent a message of step 66 in step 1"),
+        (1, Place(2 + WINDOW, "share", SEEN), b"x", "party 1 sent a message of step 258 in step 1"),
         (2, Place(1, "share", SEEN), b"x", "party 2 sent share of step 1 twice"),
     ],
 )

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from support.wire import Wire
 
+import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.crypto.channel import Sealed
+from secfc.drivers import post
 from secfc.errors import CheatError, LimitError, MessageError, RangeError, SealError, TooManyFaultsError
 from secfc.lagrange.sharing import split
 from secfc.operations.beginning import rows as sharing
@@ -290,3 +292,48 @@ def test_the_server_is_sent_no_share_of_a_label_and_others_are_sent_their_own_al
     assert sorted(of_labels) == [(a, b) for a in AT_ALL for b in AT_ALL]
     to_server = {tag for sender, recipient, tag in sent if recipient == 0 < sender}
     assert to_server == {"root", "proof", "value", "share", "bits"}
+
+
+@pytest.mark.parametrize("max_liars", [0, 1])
+def test_a_client_that_never_comes_is_left_out(max_liars):
+    net = net_of(max_liars=max_liars)
+    net.links.clear()
+    net.post(net.server.absent(4))
+    for j in (1, 2, 3, 5):
+        net.post(net.clients[j].start())
+    net.run(drop=lambda message: message.recipient == 4)
+    assert net.server.faults.left_out == (4,)
+    assert_exact(net, [1, 2, 3, 5])
+
+
+def test_large_answers_in_one_process_leave_no_client_behind(monkeypatch):
+    """Letters of others come in order with the server's, also where two clients take theirs at once."""
+    monkeypatch.setattr(post, "LEAST", 1)
+    parties = [np.random.default_rng(j).normal(size=(20, 2)) for j in range(7)]
+    result = secfc.run(parties, k=4, t=1, ell=1, seed=1, max_iter=20)
+    exact = ExactLloyd(4, init=result.start, bound=result.job.bound, max_iter=20).fit(parties)
+    for ours, theirs in zip(result.labels, exact.labels_, strict=True):
+        assert ours.tolist() == theirs.tolist()
+
+
+def test_helpers_and_clients_without_rows_end_with_no_label():
+    net = Wire([*ROWS[:4], np.empty((0, 2))], disclosure="labels", k=3, comparers=(1, 6, 7))
+    net.run()
+    assert [net.clients[j].labels.size for j in (5, 6, 7)] == [0, 0, 0]
+
+
+def test_a_server_that_tells_others_refusals_that_a_holder_has_not_sent_is_found():
+    net = net_of(max_liars=1)
+
+    def drop(message):
+        if not isinstance(message, StepNotice):
+            return False
+        letters = list(letters_of(message.data))
+        told = [
+            (place, bytes([0, 0, 0, 0, 16]) if place.tag == "refusals" else data) for place, data in letters
+        ]
+        net.deliver(replace(message, data=packed(told)))
+        return True
+
+    with pytest.raises(CheatError, match=r"the server told others what party 5 refuses"):
+        net.run(drop=drop)

@@ -44,9 +44,12 @@ class SharedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class ToShare:
-    """A party's own rows, shape (m_j, d), if it has any; `unit` becomes 1, a segment has `width` columns."""
+    """A party's own rows, shape (m_j, d), in a list from which they are taken when they are shared.
 
-    own: Floats = field(repr=False)
+    `unit` becomes 1, and a segment has `width` columns.
+    """
+
+    own: list[Floats] = field(repr=False)
     unit: Fraction
     width: int
     allocate: Allocate = field(repr=False)
@@ -57,6 +60,7 @@ def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, N
     primes, width = me.code.primes, given.width
     step = max(1, BLOCK // (len(primes) * width))
     left = {owner for owner, count in enumerate(planned.counts, 1) if count}
+    rows_left = given.own.pop() if given.own else None  # nothing else keeps them
     held = given.allocate((len(primes), width + 1, planned.m)) if me.holds else None
     lost, refused, cheats = set[int](), set[Pair](), dict[int, str]()
     for first in range(0, max(planned.counts), step):
@@ -65,8 +69,8 @@ def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, N
         if not sizes:
             break
         own = None
-        if me.number in sizes:
-            own = _segments(me, given.own[first : first + step], given.unit)
+        if me.number in sizes and rows_left is not None:
+            own = _segments(me, rows_left[first : first + step], given.unit)
         dealings = yield from dealt_by_owners(me, sizes, own)
         if held is not None:
             for owner in sizes:

@@ -138,6 +138,11 @@ def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None
         halves.append(_teller(me, task, "proof", sum(_proof_sizes(me)), tuple(roots)))
         halves.append(_refusals(me, task))
     (kept, refused), *found = yield from me.together(halves)
+    if me.holds and task.may_be_lost and me.max_liars:
+        mine = {(dealer, me.number) for dealer in kept if dealer not in found[0]}
+        if mine != {pair for pair in refused if pair[1] == me.number}:
+            text = f"the server told others what party {me.number} refuses, and it refuses something else"
+            raise CheatError(text, code=Code.BAD_MESSAGE)
     return Dealings(shares=found[0] if me.holds else {}, kept=kept, refused=refused)
 
 

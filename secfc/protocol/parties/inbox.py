@@ -9,8 +9,8 @@ from secfc.comparing.role import Data
 from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
 
-WINDOW = 64
-"""Steps that a message may be ahead of its recipient. Parties wait for each other every few steps."""
+WINDOW = 256
+"""Steps that a message may be ahead of its recipient. A client that others can do without may be behind."""
 
 MOST = 256
 """Messages of one sender in a step. The longest exchange of gates has far fewer."""
@@ -82,8 +82,11 @@ class Inbox:
         """Whether the party can do without what this one sends."""
         return sender in self._may_lie
 
-    def check(self, sender: int, place: Place) -> None:
-        """Raise MessageError for a stranger, a second message, too many, or one that is too early."""
+    def check(self, sender: int, place: Place, *, more: int = 0) -> None:
+        """Raise MessageError for a stranger, a second message, too many, or one that is too early.
+
+        So many `more` are to be put with it.
+        """
         if sender not in self._parties:
             raise MessageError(f"party {sender} takes no part")
         if place.step > self._step + WINDOW:
@@ -91,7 +94,7 @@ class Inbox:
         held = self._held.get(place.step, {})
         if self.has_had(sender, place):
             raise MessageError(f"party {sender} sent {place.tag} of step {place.step} twice")
-        if sum(one == sender for _, one in held) >= MOST:
+        if sum(one == sender for _, one in held) + more >= MOST:
             raise MessageError(f"party {sender} sent more than {MOST} messages of step {place.step}")
 
     def put(self, sender: int, place: Place, data: Data) -> None:

@@ -70,7 +70,7 @@ class ClientProgram(ClientPhase):
         me.secrets = secrets_of(me.roles.everybody, peers.all_channels, lambda: context.masks.octets(32))
         brought = Brought(
             run=context.session.run,
-            rows=ToShare(own=rows, unit=job.unit, width=job.width, allocate=context.allocate),
+            rows=ToShare(own=[rows], unit=job.unit, width=job.width, allocate=context.allocate),
             value=peers.coin,
             commitments=peers.commitments,
             start=start,
@@ -118,8 +118,7 @@ class ClientProgram(ClientPhase):
         messages = self._steps.go_on()
         found = self._steps.result
         if found is not None:
-            nothing = np.empty(0, dtype=np.int32) if self._context.number <= self._context.job.n else None
-            self.labels = nothing if found.labels is None else found.labels
+            self.labels = np.empty(0, dtype=np.int32) if found.labels is None else found.labels
             self.ended = found.n_iter, found.converged
         return messages
 

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 
 from secfc.errors import MessageError
-from secfc.field.array_types import Floats, Labels
+from secfc.field.array_types import Labels
 from secfc.kmeans.search import LabelResult
 from secfc.operations.beginning.rows import SharedRows, ToShare
 from secfc.protocol.context import in_memory
@@ -47,10 +47,9 @@ class ServerProgram(ServerPhase):
             secrets={},
         )
         me.inbox.lost |= context.gathering.left_out.keys()
-        nothing: Floats = np.empty((0, job.d))
         brought = Brought(
             run=context.session.run,
-            rows=ToShare(own=nothing, unit=job.unit, width=job.width, allocate=in_memory),
+            rows=ToShare(own=[], unit=job.unit, width=job.width, allocate=in_memory),
             value=b"",
             commitments={j: self.introductions.commitment(j) for j in job.comparers},
             start=self.introductions.start(layout) if job.method.init == "labels" else None,

@@ -64,7 +64,7 @@ class Stepping(Generic[Result]):
         if len({(place.step, place.tag) for place, _ in letters}) < len(letters):
             raise MessageError(f"Step: party {sender} sent one letter twice")
         for place, _ in letters:
-            inbox.check(sender, place)
+            inbox.check(sender, place, more=len(letters) - 1)
         inbox.lost |= lost
         for place, one in letters:
             inbox.put(sender, place, one)
