@@ -15,6 +15,7 @@ from secfc.lagrange.sharing import split
 from secfc.operations.beginning import rows as sharing
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Plan, Step, StepNotice, StepReport
+from secfc.protocol.parties import inbox
 from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import Party
 from secfc.protocol.program.letters import letters_of, packed
@@ -309,6 +310,7 @@ def test_a_client_that_never_comes_is_left_out(max_liars):
 def test_large_answers_in_one_process_leave_no_client_behind(monkeypatch):
     """Letters of others come in order with the server's, also where two clients take theirs at once."""
     monkeypatch.setattr(post, "LEAST", 1)
+    monkeypatch.setattr(inbox, "WINDOW", 16)
     parties = [np.random.default_rng(j).normal(size=(20, 2)) for j in range(7)]
     result = secfc.run(parties, k=4, t=1, ell=1, seed=1, max_iter=20)
     exact = ExactLloyd(4, init=result.start, bound=result.job.bound, max_iter=20).fit(parties)
