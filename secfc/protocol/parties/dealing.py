@@ -1,11 +1,10 @@
 """Deals shares, and proves that they lie on polynomials together with what all other holders got.
 
 A dealer sends every holder a piece, shares of [x] and of zeros <0>, and tells everybody a digest of all
-pieces. In the next step the three comparers toss a coin, from which coefficients r follow
-(`_sums`). Covers are uniform
-sharings that it dealt too. For each it sends the polynomial cover + sum r x, and a holder checks its own
-shares. A cover hides the sum. Opens nothing. What dealers that may be lost tell everybody passes through the
-coordinator, so one that lies cannot tell parties different things; who refuses its pieces says so.
+pieces. In the next step the three comparers toss a coin, from which coefficients r follow (`_sums`). Covers
+are uniform sharings that it dealt too. For each it sends the polynomial cover + sum r x, and a holder checks
+its own shares. A cover hides the sum. Opens nothing. What dealers that may be lost tell everybody passes
+through the coordinator, so one that lies cannot tell parties different things. Who refuses pieces says so.
 
 A comparer that lies may choose its part of the coin last. 2^40 tries leave a wrong share unnoticed with a
 probability below 2^-29: each succeeds with at most 7 q^3, q = 2^-23.98. A dealer that tells parties different
