@@ -96,8 +96,7 @@ class Coded(PublicSets):
 
 def _told(me: Party, labels: Labels) -> Half:
     """The coordinator tells everybody."""
-    for party in me.roles.everybody:
-        me.send(party, "labels", labels.astype(_LABEL).tobytes())
+    me.tell("labels", labels.astype(_LABEL).tobytes())
     return
     yield
 

@@ -14,8 +14,9 @@ from secfc.crypto.keystream import ResidueStream
 from secfc.field.array_types import Bools, Floats, Labels, Objects
 from secfc.field.packing import BYTES_PER_RESIDUE, unpack
 from secfc.field.residues import reduce
+from secfc.operations.masked import masked, packed
 from secfc.operations.pairs import pairs, pairs_of, planes_of
-from secfc.operations.signs import HiddenBits, hidden_signs, wins
+from secfc.operations.signs import HiddenBits, below_zero, hidden_signs, wins
 from secfc.operations.sums import Sums
 from secfc.protocol.parties.dealing import added, dealt
 from secfc.protocol.parties.inbox import Wait
@@ -64,6 +65,12 @@ def nearest(me: Party, of: Sums, rows: Rows, *, k: int) -> Generator[None, None,
 def rows_at_once(k: int, primes: int) -> int:
     """Rows that are compared at a time, so that messages stay below some fifty megabytes."""
     return max(1, _AT_ONCE // (k * (k - 1) // 2 * primes))
+
+
+def negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
+    """Which of <x>, or [x], shape (size,), are below 0: [b], shape (size,)."""
+    hidden = yield from masked(me, packed(numbers), columns=1, rows=numbers.size)
+    return (yield from shared_bits(me, (yield from hidden_signs(me, hidden, below_zero(1))))).reshape(-1)
 
 
 def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:

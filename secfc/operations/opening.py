@@ -33,9 +33,7 @@ def opened(me: Party, product: Shared) -> Generator[None, None, Floats]:
 
 
 def _holder(me: Party, residues: Floats) -> Half:
-    data = to_bytes(residues, me.code.primes[:1])
-    for party in me.roles.everybody:
-        me.send(party, "share", data)
+    me.tell("share", to_bytes(residues, me.code.primes[:1]))
     return
     yield
 
@@ -65,9 +63,7 @@ def _dealer(me: Party, masks: Bools) -> Half:
 
 def _evaluator(me: Party, deltas: Bools) -> Half:
     masks = (yield Wait("mask", (me.roles.dealer,), -(-deltas.size // 8)))[me.roles.dealer]
-    opened = (np.frombuffer(masks, dtype=np.uint8) ^ np.packbits(deltas)).tobytes()
-    for party in me.roles.everybody:
-        me.send(party, "bits", opened)
+    me.tell("bits", (np.frombuffer(masks, dtype=np.uint8) ^ np.packbits(deltas)).tobytes())
 
 
 def _bits_receiver(me: Party, bits: HiddenBits) -> Half:

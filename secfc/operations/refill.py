@@ -11,12 +11,10 @@ import numpy as np
 
 from secfc.field.array_types import Labels, Objects
 from secfc.field.primes import primes_above
-from secfc.operations.masked import masked, packed
-from secfc.operations.nearest import shared_bits
-from secfc.operations.opening import opened_bits
+from secfc.operations.nearest import negative
 from secfc.operations.reduction import reduced
-from secfc.operations.signs import below_zero, hidden_signs
 from secfc.operations.sums import PlainSums, Sums
+from secfc.operations.unmoved import below
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
@@ -54,7 +52,7 @@ def refilled(
     gone = None
     for h in empty:
         farthest, chosen = yield from _farthest(me, distances, weights)
-        if gone is None and not (yield from _above_zero(me, farthest)):
+        if gone is None and not all((yield from below(me, 0 - farthest, [0]))):
             return labels, False
         # The row leaves its set, and its distance becomes -1, which is below that of every other row.
         left = yield from reduced(
@@ -92,10 +90,7 @@ def _farthest(me: Party, distances: Shared, weights: Shared) -> Generator[None, 
         pairs = distances.size // 2
         first, second = slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)
         apart = distances[first] * weights[second] - distances[second] * weights[first]
-        hidden = yield from masked(me, packed(apart), columns=1, rows=pairs)
-        later = (yield from shared_bits(me, (yield from hidden_signs(me, hidden, below_zero(1))))).reshape(
-            pairs
-        )
+        later = yield from negative(me, apart)
         both = [distances, weights]
         changes = [(one[second] - one[first]) * later for one in both]
         added = yield from reduced(me, joined(changes, 0))
@@ -111,10 +106,3 @@ def _farthest(me: Party, distances: Shared, weights: Shared) -> Generator[None, 
         halves = [(chosen[:pairs] - of_later).reshape(-1, 1), of_later.reshape(-1, 1)]
         chosen = joined([joined(halves, 1).reshape(2 * pairs), chosen[pairs:]], 0)
     return distances, chosen
-
-
-def _above_zero(me: Party, distance: Shared) -> Generator[None, None, bool]:
-    """Whether a distance, shape (1,), is above 0, opened to everybody."""
-    hidden = yield from masked(me, packed(0 - distance), columns=1, rows=1)
-    (found,) = yield from opened_bits(me, (yield from hidden_signs(me, hidden, below_zero(1))))
-    return found

@@ -41,7 +41,7 @@ def moved_below(
 def below(me: Party, counts: Shared, limits: list[int]) -> Generator[None, None, tuple[bool, ...]]:
     """Whether each of some shared counts, shape (counts,), is below its limit.
 
-    All segments of a count are the same, so their sum is ell times it.
+    All segments of a count are the same, so their sum is ell times it; or the limit is 0.
     """
     apart = counts - np.array(limits)
     hidden = yield from masked(me, packed(apart, columns=len(limits)), columns=len(limits), rows=1)

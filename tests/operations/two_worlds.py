@@ -17,7 +17,7 @@ from secfc.comparing import masking
 from secfc.field.packing import pack_canonical, unpack
 from secfc.field.primes import Prime
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.operations import nearest, refill, unmoved
+from secfc.operations import nearest, unmoved
 from secfc.operations.signs import HiddenBits
 from secfc.protocol.parties import dealing, random_sharings
 from secfc.protocol.parties.party import Party
@@ -51,7 +51,7 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(Party, "keys", keys)
     for module in (masking, nearest):
         monkeypatch.setattr(module, "ResidueStream", lambda key, kernels: key)
-    for module in (refill, unmoved):
+    for module in (nearest, unmoved):
         monkeypatch.setattr(module, "hidden_signs", signs)
 
 

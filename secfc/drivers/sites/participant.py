@@ -98,8 +98,8 @@ class Participant(TakingPart):
     def standing(self) -> str:
         """State of the run here: phase, round, rows of all parties that moved if it knows, and bytes sent."""
         asked = f", round {self._round}: {self._moved} rows moved" if self._round else ""
-        if self._client is not None and self._job.is_program:
-            asked = f", round {self._client.phase.round}" if self._client.phase.round else ""
+        if self._client is not None and self._client.phase.round and self._job.is_program:
+            asked = f", round {self._client.phase.round}"
         written = self._run is None and self._introductions is not None
         return f"{'close' if written else super().standing}{asked}, {bytes_text(self.meter.sent_bytes)} sent"
 

@@ -26,8 +26,7 @@ def tossed(
 
 
 def _comparer(me: Party, value: bytes) -> Half:
-    for party in me.roles.everybody:
-        me.send(party, "value", value)
+    me.tell("value", value)
     return
     yield
 

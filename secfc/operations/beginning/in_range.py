@@ -14,9 +14,7 @@ import numpy as np
 from secfc.comparing.bounded import VALUES, coded_sums, most_sum
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import RangeError
-from secfc.operations.masked import masked, packed
-from secfc.operations.nearest import shared_bits
-from secfc.operations.signs import below_zero, hidden_signs
+from secfc.operations.nearest import negative
 from secfc.operations.unmoved import below
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import RANGE_GROUPS, Layout, RangeParts
@@ -56,10 +54,9 @@ def _check(
     me: Party, numbers: Shared, counts: Sequence[int], whose: Sequence[tuple[int, ...]]
 ) -> Generator[None, None, None]:
     """RangeError unless numbers, those of each of `whose` in turn, are at least 0."""
-    hidden = yield from masked(me, packed(numbers), columns=1, rows=numbers.size)
-    negative = yield from shared_bits(me, (yield from hidden_signs(me, hidden, below_zero(1))))
+    wrong = (yield from negative(me, numbers)).reshape(1, -1)
     ends = np.cumsum([0, *counts])
-    of_owners = [negative[:, start:stop].sum(1) for start, stop in pairwise(ends.tolist())]
+    of_owners = [wrong[:, start:stop].sum(1) for start, stop in pairwise(ends.tolist())]
     right = yield from below(me, joined(of_owners, 0), [1] * len(counts))
     named = sorted({owner for group, one in zip(whose, right, strict=True) if not one for owner in group})
     if not all(right):

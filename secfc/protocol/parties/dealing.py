@@ -175,8 +175,10 @@ def _dealer(me: Party, task: _Task, segments: Floats) -> Half:
 
 def _tell(me: Party, task: _Task, tag: str, data: bytes) -> None:
     """Tell everybody, or the coordinator, which passes it on: so nobody is told anything else."""
-    for party in (COORDINATOR,) if task.may_be_lost else me.roles.everybody:
-        me.send(party, tag, data)
+    if task.may_be_lost:
+        me.send(COORDINATOR, tag, data)
+    else:
+        me.tell(tag, data)
 
 
 def _with_masks(me: Party, segments: Floats) -> Floats:
@@ -295,8 +297,7 @@ def _teller(me: Party, task: _Task, tag: str, size: int, dealers: tuple[int, ...
     told = yield Wait(tag, dealers, size, unless_lost=True)
     left = np.packbits([dealer in told for dealer in task.dealers]).tobytes()
     data = left + b"".join(told.get(dealer, bytes(size)) for dealer in task.dealers)
-    for party in me.roles.everybody:
-        me.send(party, f"{tag}s", data)
+    me.tell(f"{tag}s", data)
 
 
 def _refusals(me: Party, task: _Task) -> Half:
@@ -305,9 +306,7 @@ def _refusals(me: Party, task: _Task) -> Half:
         yield from task.told("proof", sum(_proof_sizes(me)))
         size = -(-me.code.n // 8)
         refused = yield Wait("refused", tuple(me.roles.holders), size, unless_lost=True)
-        table = b"".join(refused.get(j, bytes(size)) for j in me.roles.holders)
-        for party in me.roles.everybody:
-            me.send(party, "refusals", table)
+        me.tell("refusals", b"".join(refused.get(j, bytes(size)) for j in me.roles.holders))
 
 
 def _witness(me: Party, task: _Task) -> Half:

@@ -139,6 +139,11 @@ class Party:
         else:
             self.outbox.append((recipient, place, data))
 
+    def tell(self, tag: str, data: Data) -> None:
+        """Send a message of the present step to everybody."""
+        for party in self.roles.everybody:
+            self.send(party, tag, data)
+
     def keys(self, other: int, phase: str) -> Keys:
         """Keys of the present step that only this party and another know.
 

@@ -1,7 +1,5 @@
 """Upper bounds of the bytes that a party sends in a step of a program."""
 
-from functools import cache
-
 from secfc.comparing.batch_plan import most_dealt_bytes
 from secfc.field.packing import packed_bytes
 from secfc.operations.beginning.in_range import most_numbers
@@ -14,7 +12,6 @@ _LETTERS = 1 << 13
 """Bytes of small letters, and of what letters begin with."""
 
 
-@cache
 def most_step_bytes(job: Job, rows: int, primes: int) -> int:
     """Upper bound of the bytes of a message between parties, about so many rows. 0 for a job with questions.
 
