@@ -10,15 +10,13 @@ from secfc.protocol.job.cases import Centres, Cluster, Disclosed, LabelsOnly, Me
 NEEDED: dict[str, Callable[[Rows, Method, Disclosed, Centres], bool]] = {
     "clients hold the rows": lambda rows, method, disclosure, opened: isinstance(rows, Own),
     "disclosure 'labels'": lambda rows, method, disclosure, opened: isinstance(disclosure, LabelsOnly),
-    "one k from one start": lambda rows, method, disclosure, opened: (
-        isinstance(method, Cluster) and method.n_init == 1
-    ),
+    "one k": lambda rows, method, disclosure, opened: isinstance(method, Cluster),
+    "one start": lambda rows, method, disclosure, opened: method.n_init == 1,
     "a random partition, or given labels or centres": lambda rows, method, disclosure, opened: (
         method.init in ("random", "labels")
     ),
-    "only labels are opened": lambda rows, method, disclosure, opened: (
-        not opened.to and not disclosure.inertia
-    ),
+    "no centres are opened": lambda rows, method, disclosure, opened: not opened.to,
+    "no inertia is opened": lambda rows, method, disclosure, opened: not disclosure.inertia,
 }
 """A job runs as one program if all of these hold."""
 
