@@ -14,10 +14,12 @@ binds a message to its place. The associated data repeat it.
 import hmac
 import os
 import struct
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Self
 
+import numpy as np
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from secfc.errors import SealError, SecFCError
@@ -28,6 +30,10 @@ TAG_BYTES = 16
 
 SMALL = 1 << 13
 """Fewer bytes are copied faster, with a header before them, than space for a header is reserved."""
+
+LARGE = 1 << 16
+"""More bytes are sealed part by part, because joining them would copy them, and opened into an array, for
+which the system gives memory in larger pieces than for bytes."""
 
 _LABEL = b"secfc seal 1"
 _MASK_LABEL = b"secfc mask 2"
@@ -77,6 +83,12 @@ class Channel:
 
         The purpose is that of the message's type. part < 2**64, round_ < 2**32.
         """
+        return self.seal_parts(purpose, part=part, parts=[payload], round_=round_)
+
+    def seal_parts(
+        self, purpose: bytes, *, part: int, parts: Sequence[bytes | bytearray | memoryview], round_: int = 0
+    ) -> Sealed:
+        """The same of a payload in parts that follow one another. They are not copied if they are large."""
         if os.getpid() != self._process:
             raise SecFCError("a Channel was used in a forked process: its nonces would repeat")
         # Threads seal to different peers, so what one of them adds must not replace what another added.
@@ -88,11 +100,15 @@ class Channel:
             )
         places[self._peer] = place
         nonce = _NONCE.pack(round_, part)
-        cipher, associated = self._cipher(self._me, self._peer, purpose)
-        if len(payload) < SMALL:
-            return Sealed(payload=cipher.encrypt(nonce, payload, associated + nonce))
-        sealed = Sealed.empty(len(payload))
-        cipher.encrypt_into(nonce, payload, associated + nonce, sealed.payload)
+        key, associated = self._key_of(self._me, self._peer, purpose, nonce)
+        size = sum(map(len, parts))
+        if size > LARGE and len(parts) > 1:
+            return _sealed(key, nonce, associated, parts, size)
+        payload = parts[0] if len(parts) == 1 else b"".join(parts)
+        if size < SMALL:
+            return Sealed(payload=AESGCM(key).encrypt(nonce, payload, associated))
+        sealed = Sealed.empty(size)
+        AESGCM(key).encrypt_into(nonce, payload, associated, sealed.payload)
         return sealed
 
     def open(
@@ -100,9 +116,13 @@ class Channel:
     ) -> memoryview:
         """The payload that the other client sealed for this place. SealError if it sealed no such message."""
         nonce = _NONCE.pack(round_, part)
-        cipher, associated = self._cipher(self._peer, self._me, purpose)
+        key, associated = self._key_of(self._peer, self._me, purpose, nonce)
         try:
-            return memoryview(cipher.decrypt(nonce, sealed, associated + nonce))
+            if len(sealed) < LARGE:
+                return memoryview(AESGCM(key).decrypt(nonce, sealed, associated))
+            opened = np.empty(len(sealed) - TAG_BYTES, dtype=np.uint8).data
+            AESGCM(key).decrypt_into(nonce, sealed, associated, opened)
+            return opened
         except InvalidTag:
             raise SealError(
                 f"{purpose.decode()}: part {part} of round {round_} from client {self._peer} was not sealed "
@@ -117,17 +137,32 @@ class Channel:
         pair = _LINK.pack(min(self._me, self._peer), max(self._me, self._peer))
         return self._derive(_MASK_LABEL + pair + _NONCE.pack(round_, 0) + question)
 
-    def _cipher(self, sender: int, recipient: int, purpose: bytes) -> tuple[AESGCM, bytes]:
-        """The cipher of one direction and purpose, and the start of the associated data of all its messages.
+    def _key_of(self, sender: int, recipient: int, purpose: bytes, nonce: bytes) -> tuple[bytes, bytes]:
+        """The key of one direction and purpose, and the associated data of a message.
 
-        It is made for each message, in microseconds. Stored ciphers would take kilobytes per pair of clients.
+        It is derived for each message, in microseconds. Stored keys would take kilobytes per pair of clients.
         """
         link = _LABEL + _LINK.pack(sender, recipient) + purpose
-        return AESGCM(self._derive(link)), link + b"\0"
+        return self._derive(link), link + b"\0" + nonce
 
     def _derive(self, link: bytes) -> bytes:
         """The second step of HKDF. 32 bytes are one block."""
         return hmac.digest(self._key, link + b"\1", "sha256")
+
+
+def _sealed(
+    key: bytes, nonce: bytes, associated: bytes, parts: Sequence[bytes | bytearray | memoryview], size: int
+) -> Sealed:
+    """What `AESGCM` gives for the joined parts, without joining them."""
+    sealed, at = Sealed.empty(size), 0
+    out = memoryview(sealed.payload)
+    cipher = Cipher(algorithms.AES256(key), modes.GCM(nonce)).encryptor()
+    cipher.authenticate_additional_data(associated)
+    for one in parts:
+        at += cipher.update_into(one, out[at:])
+    cipher.finalize()
+    out[size:] = cipher.tag
+    return sealed
 
 
 class Channels(Mapping[int, Channel]):

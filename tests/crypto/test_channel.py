@@ -3,6 +3,7 @@
 import copy
 import hmac
 import multiprocessing
+import os
 import pickle
 import struct
 import threading
@@ -68,6 +69,15 @@ def test_sealing_is_what_its_documentation_says():
     nonce = struct.pack("<IQ", 7, 9)
     expected = AESGCM(hkdf(SECRET, TRANSCRIPT, link)).encrypt(nonce, b"payload", link + b"\0" + nonce)
     assert bytes(pair()[0].seal(b"share", part=9, payload=b"payload", round_=7).payload) == expected
+
+
+@pytest.mark.parametrize("size", [10, 1 << 14, 1 << 20])
+def test_parts_are_sealed_as_if_they_were_joined(size):
+    payload = os.urandom(size)
+    parts = [payload[:5], memoryview(payload)[5:-3], b"", bytearray(payload[-3:])]
+    sealed = [bytes(pair()[0].seal(b"share", part=1, payload=payload).payload)]
+    sealed.append(bytes(pair()[0].seal_parts(b"share", part=1, parts=parts).payload))
+    assert sealed[0] == sealed[1]
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])

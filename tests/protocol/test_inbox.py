@@ -74,6 +74,31 @@ def test_what_nothing_awaits_is_bounded_and_dropped_when_the_step_ends(inbox):
     assert not inbox.has(Wait("gift 0", (2,), 1))
 
 
+def test_bytes_of_a_sender_are_bounded_until_they_are_used():
+    inbox = Inbox(frozenset({1, 2}), most=10)
+    inbox.begin(1, SEEN)
+    inbox.put_all(2, [(Place(1, "share", SEEN), b"1234"), (Place(WINDOW, "junk", SEEN), b"123456")])
+    with pytest.raises(MessageError, match=r"^party 2 sent more than 10 bytes that are not used yet$"):
+        inbox.put(2, Place(2, "share", SEEN), b"x")
+    inbox.put(1, Place(1, "share", SEEN), b"1234567890")
+    inbox.begin(2, SEEN)
+    inbox.put(2, Place(2, "share", SEEN), b"1234")
+
+
+def test_bytes_of_a_sender_that_lies_are_not_counted_once_they_are_dropped():
+    inbox = Inbox(frozenset({1, 2}), frozenset({2}), most=10)
+    inbox.begin(1, SEEN)
+    inbox.put(2, Place(2, "share", b"other"), b"1234567890")
+    inbox.begin(2, SEEN)
+    inbox.put(2, Place(3, "share", SEEN), b"1234567890")
+
+
+def test_after_an_error_none_of_several_messages_is_held(inbox):
+    with pytest.raises(MessageError, match=r"^party 2 sent a message of step 300 in step 1$"):
+        inbox.put_all(2, [(Place(1, "share", SEEN), b"x"), (Place(300, "share", SEEN), b"x")])
+    assert not inbox.has(Wait("share", (2,), 1))
+
+
 def test_who_saw_other_numbers_opened_is_named(inbox):
     inbox.put(2, Place(2, "share", b"other"), b"x")
     inbox.begin(2, SEEN)

@@ -259,6 +259,8 @@ def test_a_message_that_comes_twice_is_refused():
         (packed([(Place(2, "root", bytes(32)), b"")] * 2), r"^Step: party \d sent one letter twice$"),
         (packed([(Place(2, "root", bytes(32)), b"12")])[:-1], r"is cut, or its tag is no text$"),
         (b"12", r"^Step: 2 bytes are no letter$"),
+        (packed([(Place(2, "root", bytes(32)), b"12")])[:-1] + b"x", r"is not filled up with zeros$"),
+        (packed([(Place(2, "root", bytes(32)), bytes(1 << 23))]), r"bytes that are not used yet$"),
     ],
 )
 def test_letters_that_cannot_be_are_refused_and_none_of_them_is_kept(letters, text):
@@ -268,6 +270,16 @@ def test_letters_that_cannot_be_are_refused_and_none_of_them_is_kept(letters, te
     with pytest.raises(MessageError, match=text):
         net.server.receive(replace(report, data=letters))
     assert repr(net.server.phase._steps.me.inbox._held) == before
+
+
+@pytest.mark.parametrize("sizes", [(0, 1, 8, 3), (16, 7)])
+def test_letters_begin_at_multiples_of_eight_bytes(sizes):
+    letters = [(Place(5, f"gates {size}", bytes(32)), bytes(range(size))) for size in sizes]
+    data = np.frombuffer(packed(letters), dtype=np.uint8)
+    found = list(letters_of(data.data))
+    assert found == letters
+    addresses = [np.frombuffer(one, dtype=np.uint8).ctypes.data for _, one in found if len(one)]
+    assert not any((address - data.ctypes.data) % 8 for address in addresses)
 
 
 def test_of_steps_before_the_plan_few_are_kept():

@@ -3,6 +3,9 @@
 Order, duplicates, and what comes too early or too late are here and nowhere else.
 """
 
+import sys
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from secfc.comparing.role import Data
@@ -47,13 +50,18 @@ class Wait:
 class Inbox:
     """Holds messages until the step in which they are awaited has ended.
 
-    A party that may lie is lost when it saw other numbers opened; of others this is an error.
+    At most `most` bytes of each sender are held. A party that may lie is lost when it saw other numbers
+    opened; of others this is an error.
     """
 
-    def __init__(self, parties: frozenset[int], may_lie: frozenset[int] = frozenset()) -> None:
-        self._parties, self._may_lie, self._step, self._seen = parties, may_lie, 0, b""
+    def __init__(
+        self, parties: frozenset[int], may_lie: frozenset[int] = frozenset(), *, most: int = sys.maxsize
+    ) -> None:
+        self._parties, self._may_lie, self._most = parties, may_lie, most
+        self._step, self._seen = 0, b""
         self.lost: set[int] = set()
-        self._held = dict[int, dict[tuple[str, int], tuple[bytes, Data]]]()  # by step
+        self._held = dict[int, dict[int, dict[str, tuple[bytes, Data]]]]()  # by step, sender and tag
+        self._bytes = Counter[int]()  # by sender
 
     def __repr__(self) -> str:
         return f"Inbox(step={self._step})"
@@ -63,16 +71,18 @@ class Inbox:
 
         `seen` is what the party itself saw opened, see `Place`.
         """
-        self._held.pop(self._step, None)
+        for sender, of_sender in self._held.pop(self._step, {}).items():
+            self._bytes[sender] -= sum(len(data) for _, data in of_sender.values())
         self._step, self._seen = step, seen
-        for (tag, sender), (told, _) in list(self._held.get(step, {}).items()):
-            if told != seen and sender in self._may_lie:
-                del self._held[step][tag, sender]
+        for sender in self._may_lie & self._held.get(step, {}).keys():
+            of_sender = self._held[step][sender]
+            for tag in [tag for tag, (told, _) in of_sender.items() if told != seen]:
+                self._bytes[sender] -= len(of_sender.pop(tag)[1])
                 self.lost.add(sender)
 
     def has_had(self, sender: int, place: Place) -> bool:
         """Whether a message with this tag is held of this step. Nobody knows it of steps that are over."""
-        return (place.tag, sender) in self._held.get(place.step, {})
+        return place.tag in self._held.get(place.step, {}).get(sender, ())
 
     def is_over(self, place: Place) -> bool:
         """Whether the step is over."""
@@ -82,40 +92,48 @@ class Inbox:
         """Whether the party can do without what this one sends."""
         return sender in self._may_lie
 
-    def check(self, sender: int, place: Place, *, more: int = 0) -> None:
-        """Raise MessageError for a stranger, a second message, too many, or one that is too early.
-
-        So many `more` are to be put with it.
-        """
+    def check(self, sender: int, letters: Sequence[tuple[Place, Data]]) -> None:
+        """Raise MessageError for a stranger, a second message, too many, too large ones, or one too early."""
         if sender not in self._parties:
             raise MessageError(f"party {sender} takes no part")
-        if place.step > self._step + WINDOW:
-            raise MessageError(f"party {sender} sent a message of step {place.step} in step {self._step}")
-        held = self._held.get(place.step, {})
-        if self.has_had(sender, place):
-            raise MessageError(f"party {sender} sent {place.tag} of step {place.step} twice")
-        if sum(one == sender for _, one in held) + more >= MOST:
-            raise MessageError(f"party {sender} sent more than {MOST} messages of step {place.step}")
+        if self._bytes[sender] + sum(len(data) for _, data in letters) > self._most:
+            raise MessageError(f"party {sender} sent more than {self._most} bytes that are not used yet")
+        for place, _ in letters:
+            if place.step > self._step + WINDOW:
+                raise MessageError(f"party {sender} sent a message of step {place.step} in step {self._step}")
+            of_sender = self._held.get(place.step, {}).get(sender, {})
+            if place.tag in of_sender:
+                raise MessageError(f"party {sender} sent {place.tag} of step {place.step} twice")
+            if len(of_sender) + len(letters) > MOST:
+                raise MessageError(f"party {sender} sent more than {MOST} messages of step {place.step}")
 
     def put(self, sender: int, place: Place, data: Data) -> None:
         """Hold a message; one of an earlier step came too late and is dropped. Raises what `check` does."""
-        self.check(sender, place)
-        if place.step == self._step and place.seen != self._seen and sender in self._may_lie:
-            self.lost.add(sender)
-        elif place.step >= self._step:
-            self._held.setdefault(place.step, {})[place.tag, sender] = place.seen, data
+        self.put_all(sender, [(place, data)])
+
+    def put_all(self, sender: int, letters: Sequence[tuple[Place, Data]]) -> None:
+        """The same of several messages, of different places. After an error none of them is held."""
+        self.check(sender, letters)
+        for place, data in letters:
+            if place.step == self._step and place.seen != self._seen and sender in self._may_lie:
+                self.lost.add(sender)
+            elif place.step >= self._step:
+                of_sender = self._held.setdefault(place.step, {}).setdefault(sender, {})
+                of_sender[place.tag] = place.seen, data
+                self._bytes[sender] += len(data)
 
     def has(self, wanted: Wait) -> bool:
         """Whether enough of these messages of the present step are there."""
-        held = self._held.get(self._step, {})
-        lost = self.lost if wanted.unless_lost else ()
-        there = sum((wanted.tag, sender) in held or sender in lost for sender in wanted.senders)
+        held, there = self._held.get(self._step, {}), 0
+        for sender in wanted.senders:
+            came = wanted.tag in held.get(sender, ())
+            there += came or (wanted.unless_lost and sender in self.lost)
         return there >= (len(wanted.senders) if wanted.enough is None else wanted.enough)
 
     def missing(self, wanted: Wait) -> list[int]:
         """Senders whose message is not there."""
         held = self._held.get(self._step, {})
-        return [j for j in wanted.senders if (wanted.tag, j) not in held and j not in self.lost]
+        return [j for j in wanted.senders if wanted.tag not in held.get(j, ()) and j not in self.lost]
 
     def take(self, wanted: Wait) -> dict[int, Data]:
         """These messages by sender, in the order of the senders.
@@ -124,9 +142,9 @@ class Inbox:
         """
         held, found = self._held.get(self._step, {}), {}
         for sender in wanted.senders:
-            if (wanted.tag, sender) not in held:
+            if wanted.tag not in held.get(sender, ()):
                 continue
-            seen, data = held[wanted.tag, sender]
+            seen, data = held[sender][wanted.tag]
             if seen != self._seen:
                 text = f"party {sender} saw other numbers opened before step {self._step}"
                 raise CheatError(text, code=Code.BAD_MESSAGE)

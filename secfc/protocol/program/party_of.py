@@ -9,6 +9,7 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.inbox import Inbox
 from secfc.protocol.parties.party import Party, Roles
+from secfc.protocol.program.sizes import most_held_bytes
 from secfc.sharing.codewords import Codewords
 
 
@@ -31,14 +32,16 @@ def party_of(
     """A client, helper, or the coordinator, before its first step. `secrets` are as in `Party`."""
     roles = roles_of(job)
     may_lie = frozenset(roles.holders) - {*roles.comparers} if job.max_liars else frozenset[int]()
+    primes = primes_of(job.residues(planned.weight))
+    most = most_held_bytes(job, planned.m, len(primes))
     return Party(
         number=number,
         roles=roles,
-        code=Codewords(n=job.n, t=job.t, ell=job.ell, primes=primes_of(job.residues(planned.weight))),
+        code=Codewords(n=job.n, t=job.t, ell=job.ell, primes=primes),
         kernels=kernels,
         masks=masks,
         transcript=transcript,
         secrets=secrets,
-        inbox=Inbox(frozenset(roles.everybody), may_lie),
+        inbox=Inbox(frozenset(roles.everybody), may_lie, most=most),
         max_liars=job.max_liars,
     )

@@ -7,9 +7,13 @@ from secfc.operations.beginning.rows import BLOCK
 from secfc.operations.nearest import rows_at_once
 from secfc.protocol.job.job import Job
 from secfc.protocol.parties.dealing import most_piece_bytes, most_told_bytes
+from secfc.protocol.parties.random_sharings import LEAST
 
 _LETTERS = 1 << 13
 """Bytes of small letters, and of what letters begin with."""
+
+_AHEAD = 8
+"""Largest messages of a sender that are held."""
 
 
 def most_step_bytes(job: Job, rows: int, primes: int) -> int:
@@ -21,11 +25,21 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
         return 0
     pairs, at_once = job.k * (job.k - 1) // 2, min(rows, rows_at_once(max(job.k, 2), primes))
     numbers = max(rows, most_numbers(job, rows))
-    values = max(BLOCK // primes + job.width, 2 * job.k * rows, pairs * (2 * job.width + 3), numbers)
+    of_rows = min(BLOCK // primes, rows * job.width) + job.width
+    values = max(of_rows, LEAST, 2 * job.k * rows, pairs * (2 * job.width + 3), numbers)
     answers = max(pairs * at_once, values) * job.ell
     gates = most_dealt_bytes(at_once, job.k, primes), most_dealt_bytes(numbers, 2, primes)
     pieces = most_piece_bytes(job.n, primes, values)
     return _LETTERS + 2 * pieces + 2 * packed_bytes((primes, answers, 1)) + max(gates)
+
+
+def most_held_bytes(job: Job, rows: int, primes: int) -> int:
+    """Upper bound of the bytes of one sender that a party holds until it comes to their steps.
+
+    Parties that compare wait for each other. Another one may be behind by a `WINDOW`, which are 32 iterations
+    of eight steps. In each it is sent shares of the new sets, an eighth of the largest message.
+    """
+    return _AHEAD * max(most_step_bytes(job, rows, primes), most_report_bytes(job, primes))
 
 
 def most_report_bytes(job: Job, primes: int) -> int:

@@ -11,7 +11,7 @@ from secfc.protocol.messages import Message, Step, StepNotice, StepReport
 from secfc.protocol.messages.turns import RepeatedError
 from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import COORDINATOR, Party
-from secfc.protocol.program.letters import Letter, letters_of, packed
+from secfc.protocol.program.letters import Letter, letters_of, packed, parts_of
 
 LOST = "lost"
 """The tag of a notice of a party for which no other is to wait."""
@@ -63,11 +63,8 @@ class Stepping(Generic[Result]):
             raise RepeatedError(f"Step: party {sender} sent what it has sent before")
         if len({(place.step, place.tag) for place, _ in letters}) < len(letters):
             raise MessageError(f"Step: party {sender} sent one letter twice")
-        for place, _ in letters:
-            inbox.check(sender, place, more=len(letters) - 1)
+        inbox.put_all(sender, letters)
         inbox.lost |= lost
-        for place, one in letters:
-            inbox.put(sender, place, one)
 
     def go_on(self) -> list[Message]:
         """Run on as far as possible, and return what is to be sent."""
@@ -85,7 +82,7 @@ class Stepping(Generic[Result]):
         self.me.outbox.clear()
         # The coordinator's comes last: when it is there, what others are sent is on the way.
         recipients = sorted(outbox, key=lambda recipient: recipient == COORDINATOR)
-        messages = (self._message(recipient, packed(outbox[recipient])) for recipient in recipients)
+        messages = (self._message(recipient, outbox[recipient]) for recipient in recipients)
         return [one for one in messages if one is not None]
 
     def lose(self, client: int) -> list[Message]:
@@ -96,19 +93,19 @@ class Stepping(Generic[Result]):
         me.outbox += [(j, place, client.to_bytes(2)) for j in others]
         return self.go_on()
 
-    def _message(self, recipient: int, data: bytes) -> Message | None:
+    def _message(self, recipient: int, letters: list[Letter]) -> Message | None:
         me = self.me
         common: dict[str, Any] = {"run": self._run, "round": me.round}
         if recipient == COORDINATOR:
-            return StepReport(**common, sender=me.number, data=data)
+            return StepReport(**common, sender=me.number, data=packed(letters))
         if me.number == COORDINATOR:
-            return StepNotice(**common, recipient=recipient, data=data)
+            return StepNotice(**common, recipient=recipient, data=packed(letters))
         assert self._channels is not None
         if recipient not in self._channels:
             return None  # it did not come
         place = self._sent.get(recipient, 0)
         self._sent[recipient] = place + 1
-        sealed = self._channels[recipient].seal(Step.purpose, part=place, payload=data)
+        sealed = self._channels[recipient].seal_parts(Step.purpose, part=place, parts=parts_of(letters))
         return Step(**common, sender=me.number, recipient=recipient, place=place, sealed=sealed)
 
 
