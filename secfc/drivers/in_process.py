@@ -58,6 +58,7 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
             kernels=kernels,
             deposits=None if committee is None or j > job.n else committee.intakes[j - 1],
             secrets=pairs,
+            repeats=True,
             **setup.input_of(j),
         )
         for j in range(1, job.parties + 1)

@@ -83,6 +83,7 @@ class SimulatedParty(TakingPart):
                 salt=None if given["salt"] is None else bytes.fromhex(given["salt"]),
                 ids=ids,
                 deposits=None if given["call"] is None else self._taken(given["call"]),
+                repeats=True,
             )
 
     def _taken(self, call: dict[str, Any]) -> Intake:

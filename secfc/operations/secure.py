@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 
-import numpy as np
-
-from secfc.field.array_types import Ints, Labels
+from secfc.field.array_types import Ints
 from secfc.kmeans.program import Full
 from secfc.operations.full import full_sets
 from secfc.operations.nearest import nearest
@@ -19,15 +17,15 @@ from secfc.sharing.shared import Shared
 class Secure:
     """Operations on shared rows. Sets are shared one-hot, shape (k, m).
 
-    `start` are public first sets, and `weights` public weights, both of shape (m,). `on_round` is told each
-    round before it begins, counted from 1: rounds ask for the nearest means.
+    `start` makes the first sets (`secfc.operations.starts`), and `weights`, shape (m,), are public.
+    `on_round` is told each round before it begins, counted from 1: rounds ask for the nearest means.
     """
 
     def __init__(
         self,
         me: Party,
         rows: Rows,
-        start: Labels,
+        start: Generator[None, None, Shared],
         weights: Ints,
         k: int,
         *,
@@ -38,8 +36,7 @@ class Secure:
 
     def start(self) -> Generator[None, None, Shared]:
         """See `Operations.start`."""
-        return self._me.public((self._start == np.arange(self._k)[:, np.newaxis]).astype(np.int64))
-        yield
+        return (yield from self._start)
 
     def full(self, sets: Shared) -> Generator[None, None, Full]:
         """See `Operations.full`."""

@@ -52,7 +52,8 @@ class Client:
     roster has the public key of `identity` at this number. With `prepared`, means and deviations of all
     clients' values were opened before, and no client may be left out. By default `ephemeral`, the private
     X25519 key of this run, is fresh, and the salt of hashed IDs follows from the introductions, so that no
-    two runs have the same; a simulation that is to be repeated gives both. Errors call this party `name`,
+    two runs have the same; a simulation that is to be repeated gives both. In a simulation that `repeats`
+    what parties draw in secret follows from the job's seed; no agreed run has this. Errors call this party `name`,
     and a party with too many rows by its name in `names`, of all parties in order.
     Where owners hold the rows, `deposits` are what it has of them. Clients of one process share `secrets`.
 
@@ -82,6 +83,7 @@ class Client:
         kernels: Choose = choose,
         deposits: HeldDeposits | None = None,
         secrets: PairSecrets | None = None,
+        repeats: bool = False,
     ) -> None:
         name = name or f"client {number}"
         limits = limits or Limits()
@@ -123,6 +125,7 @@ class Client:
             allocate=allocate,
             kernels=kernels,
             deposits=deposits,
+            repeats=repeats,
         )
         identify = ClientIdentify(context, rows=rows, ids=ids, ephemeral=ephemeral, secrets=secrets)
         self._hello = identify.hello

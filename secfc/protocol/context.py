@@ -63,6 +63,7 @@ class ClientContext:
     allocate: Allocate
     kernels: Choose
     deposits: HeldDeposits | None
+    repeats: bool
 
     def check_shares(self, layout: Layout) -> None:
         """Raise LimitError if a party has a larger share of these rows than the limits allow."""

@@ -16,7 +16,7 @@ from secfc.field.array_types import Floats
 from secfc.field.residues import matmul, reduce
 
 Public = int | np.ndarray[Any, np.dtype[np.int64]]
-"""A public integer, or an array of them, below 2**23 in magnitude."""
+"""A public integer, or an array of them, below 2**53 in magnitude."""
 
 
 class Shared:
@@ -73,6 +73,10 @@ class Shared:
             lambda own: self._reduced(own.sum(axis=axis + 1)),
             lambda: self.shape[:axis] + self.shape[axis + 1 :],
         )
+
+    def running(self) -> Self:
+        """The sums of the first elements, for each number of them, of an array with one axis."""
+        return self._made(lambda own: self._reduced(own.cumsum(axis=1)))  # exact for up to 2**29 elements
 
     def reshape(self, *shape: int) -> Self:
         """The same elements in another shape, of which one length may be -1."""

@@ -15,6 +15,8 @@ from secfc.operations.coded import Coded
 from secfc.operations.pairs import pair_residues
 from secfc.operations.refill import refill_residues
 from secfc.operations.secure import Secure
+from secfc.operations.starts.plus_plus import draw_residues, plus_plus
+from secfc.operations.starts.public import public_sets
 from secfc.operations.to_owners import to_owners
 from secfc.protocol.parties.inbox import Inbox
 from secfc.protocol.parties.party import Party, Roles
@@ -121,7 +123,10 @@ def in_the_clear(rows, start, k, *, weights=None, max_iter=50, fewest=1):
 
 
 class Net:
-    """Parties that run the whole program on shares of rows. Holders own about equally many rows each."""
+    """Parties that run the whole program on shares of rows. Holders own about equally many rows each.
+
+    `start` are public labels, or a seed of rows that are drawn.
+    """
 
     def __init__(
         self, rows, start, k, *, of=Secure, n=3, t=1, ell=1, weights=None, max_iter=50, fewest=1, **roles
@@ -129,7 +134,8 @@ class Net:
         radius = int(np.ceil(np.sqrt((rows**2).sum(axis=1).max()))) + 1
         weights = np.ones(len(rows), dtype=np.int64) if weights is None else weights
         total = int(weights.sum())
-        primes = primes_of(max(pair_residues(radius, total), refill_residues(radius, total)))
+        needed = pair_residues, refill_residues, draw_residues
+        primes = primes_of(max(residues(radius, total) for residues in needed))
         self.code = Codewords(n=n, t=t, ell=ell, primes=primes)
         self.parties = parties_of(self.code, **roles)
         ends = np.linspace(0, len(rows), n + 1).astype(int).tolist()
@@ -137,7 +143,12 @@ class Net:
         shares = shared_rows(self.code, rows, self.parties)
 
         def program(me):
-            operations = of(me, shares[me.number], start, weights, k)
+            first = start
+            if isinstance(start, int):
+                first = plus_plus(me, shares[me.number], weights, k, np.random.default_rng(start))
+            elif of is Secure:
+                first = public_sets(me, start, k)
+            operations = of(me, shares[me.number], first, weights, k)
             found = yield from lloyd(operations, k=k, max_iter=max_iter, fewest=fewest)
             if of is Coded:
                 labels = found.labels[self.owned.get(me.number, slice(0))]

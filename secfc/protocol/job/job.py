@@ -30,6 +30,7 @@ from secfc.operations.minima import start_residues
 from secfc.operations.pairs import pair_residues
 from secfc.operations.refill import refill_residues
 from secfc.operations.scores import score_residues
+from secfc.operations.starts.plus_plus import draw_residues
 from secfc.protocol.job.cases import (
     Centres,
     Coded,
@@ -223,7 +224,9 @@ class Job:
     def residues(self, m: int) -> int:
         """Number of primes sufficient for all rounds about m rows in all, or rows of total weight m."""
         if self.is_program:
-            numbers = pair_residues(self.radius, m), refill_residues(self.radius, m)
+            numbers = [pair_residues(self.radius, m), refill_residues(self.radius, m)]
+            if self.method.init == "k-means++":
+                numbers.append(draw_residues(self.radius, m))
             return max(*numbers, bounded_residues(self.radius, m, self.ell * self.width))
         if isinstance(self.disclosure, LabelsOnly):
             cases = ([m - m // 2, m // 2], [m], [1])
@@ -336,7 +339,7 @@ class Job:
 
     def _draws_tell(self) -> str:
         """What public draws tell."""
-        if self.method.init != "k-means++":
+        if self.method.init != "k-means++" or self.is_program:
             return ""
         return (
             "init: the draws of 'k-means++' are public and tell sums of distances of a party's rows to the "

@@ -12,8 +12,8 @@ NEEDED: dict[str, Callable[[Rows, Method, Disclosed, Centres], bool]] = {
     "disclosure 'labels'": lambda rows, method, disclosure, opened: isinstance(disclosure, LabelsOnly),
     "one k": lambda rows, method, disclosure, opened: isinstance(method, Cluster),
     "one start": lambda rows, method, disclosure, opened: method.n_init == 1,
-    "a random partition, or given labels or centres": lambda rows, method, disclosure, opened: (
-        method.init in ("random", "labels")
+    "a random partition, k-means++, or given labels or centres": lambda rows, method, disclosure, opened: (
+        method.init in ("random", "k-means++", "labels")
     ),
     "no centres are opened": lambda rows, method, disclosure, opened: not opened.to,
     "no inertia is opened": lambda rows, method, disclosure, opened: not disclosure.inertia,

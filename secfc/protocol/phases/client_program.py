@@ -74,6 +74,7 @@ class ClientProgram(ClientPhase):
             value=peers.coin,
             commitments=peers.commitments,
             start=start,
+            repeats=context.repeats,
         )
         self._steps = Stepping[Found | None](
             me,

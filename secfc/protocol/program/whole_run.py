@@ -14,6 +14,8 @@ from secfc.operations.beginning.coin import tossed
 from secfc.operations.beginning.in_range import check_range
 from secfc.operations.beginning.rows import SharedRows, ToShare, shared_rows
 from secfc.operations.secure import Secure
+from secfc.operations.starts.plus_plus import plus_plus
+from secfc.operations.starts.public import public_sets
 from secfc.operations.to_owners import to_owners
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
@@ -25,7 +27,8 @@ class Brought:
     """What a party brings to a run.
 
     `value` is its own value of the coin, and `commitments` are to those of the comparers. `start` are the
-    given first sets of all planned rows, if the job begins with labels.
+    given first sets of all planned rows, if the job begins with labels. In a simulation that `repeats` what
+    is drawn in secret follows from the job's seed.
     """
 
     run: bytes = field(repr=False)
@@ -33,6 +36,7 @@ class Brought:
     value: bytes = field(repr=False)
     commitments: Mapping[int, bytes] = field(repr=False)
     start: Labels | None = field(repr=False)
+    repeats: bool = False
 
 
 class Watching(Protocol):
@@ -42,7 +46,7 @@ class Watching(Protocol):
         """Rows were shared, and some may be left out."""
 
     def sets_are(self, start: Labels) -> None:
-        """The first sets of the rows that are in, which are public."""
+        """The first sets of the rows that are in, if they are public."""
 
     def round_is(self, number: int) -> None:
         """A round begins, counted from 1."""
@@ -50,7 +54,10 @@ class Watching(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """How a run ended. `labels` are those of a party's own rows, `start` the first sets of all rows."""
+    """How a run ended. `labels` are those of a party's own rows, `start` the first sets of all rows.
+
+    Sets of rows that were drawn in secret nobody knows: they are -1.
+    """
 
     labels: Labels | None = field(repr=False)
     start: Labels = field(repr=False)
@@ -75,10 +82,16 @@ def whole_run(
         return None
     layout = shared.layout
     yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)
-    start = _first_sets(job, planned, layout, brought.start, coin)
-    watching.sets_are(start)
     weights = np.ones(layout.m, dtype=np.int64) if layout.weights is None else layout.weights
-    operations = Secure(me, shared.rows, start, weights, job.k, on_round=watching.round_is)
+    if job.method.init == "k-means++":
+        start = np.full(layout.m, -1, dtype=np.int32)
+        repeated = np.random.default_rng(job.seed) if brought.repeats and job.seed is not None else None
+        first = plus_plus(me, shared.rows, weights, job.k, repeated)
+    else:
+        start = _first_sets(job, planned, layout, brought.start, coin)
+        watching.sets_are(start)
+        first = public_sets(me, start, job.k)
+    operations = Secure(me, shared.rows, first, weights, job.k, on_round=watching.round_is)
     fewest = Stopping(m=layout.m, max_iter=job.method.max_iter, tol_moved=job.method.tol_moved).fewest
     ended = yield from lloyd(operations, k=job.k, max_iter=job.method.max_iter, fewest=fewest)
     owned = {j: layout.rows(j) for j, count in enumerate(layout.counts, 1) if count}

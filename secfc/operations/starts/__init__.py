@@ -1,0 +1,1 @@
+"""The first sets: public ones, and rows that are drawn in secret."""

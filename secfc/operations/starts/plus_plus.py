@@ -1,0 +1,135 @@
+"""A start by k-means++: k rows as first sets, drawn one after the other by their distance to those before.
+
+Arthur, Vassilvitskii: *k-means++: the advantages of careful seeding*, SODA 2007, greedy as in scikit-learn:
+of several candidates the one is chosen that leaves the least sum of w D, ties to the first. D of a row is its
+squared distance to the nearest chosen row, and w its weight. A candidate is drawn with probability
+proportional to w D: with c_i = w_1 D_1 + ... + w_i D_i and a secret uniform rho below 2**32, it is the first
+row with 2**32 c_i > rho c_m. For the first row, which has no rivals, D = 1. If c_m is 0, every row equals a
+chosen one, and the last row is drawn.
+
+Opens nothing but what `reduced` opens. Nobody learns a row, a distance or rho. The last bit of a draw is
+public, so the bits of a set add up to 1, whatever one that lies does to others.
+"""
+
+from collections.abc import Generator, Sequence
+
+import numpy as np
+
+from secfc.field.array_types import Ints, Labels, Objects
+from secfc.field.primes import primes_above
+from secfc.kmeans.plus_plus import DRAW_BITS, candidates_of
+from secfc.operations.masked import masked, packed
+from secfc.operations.nearest import negative, rows_at_once, shared_bits
+from secfc.operations.reduction import reduced
+from secfc.operations.signs import hidden_signs, wins
+from secfc.operations.starts.random_numbers import random_numbers
+from secfc.protocol.parties.party import Party
+from secfc.sharing.rows import Rows
+from secfc.sharing.shared import Shared, joined
+
+
+def draw_residues(radius: int, m: int) -> int:
+    """Number of primes with which |rho c_m - 2**32 c_i| < Q / 2, for rows of total weight m.
+
+    D is 1 or at most (2 radius)^2.
+    """
+    most = m * max(1, (2 * radius) ** 2)
+    return primes_above(2 * (most << DRAW_BITS), what=f"draws by distances of {m} rows")
+
+
+def numbers_of(k: int) -> int:
+    """Random numbers of a start: one for the first row, and one for each candidate of the others."""
+    return 1 + (k - 1) * candidates_of(k)
+
+
+def plain_plus_plus(rows: Objects, weights: Ints, numbers: Sequence[int], k: int) -> Labels:
+    """The chosen rows as sets of one row each, by `numbers_of` numbers; the other rows are in no set, -1.
+
+    A row that is chosen again stays in its first set. `rows`, shape (m, d), are Python integers.
+    """
+    sets, times = np.full(len(rows), -1, dtype=np.int32), weights.astype(object)
+    closest, count = np.ones(len(rows), dtype=object), candidates_of(k)
+    for h in range(k):
+        sums = np.cumsum(times * closest)
+        of_set = numbers[:1] if not h else numbers[1 + (h - 1) * count : 1 + h * count]
+        above = [[*(sums << DRAW_BITS > one * sums[-1])[:-1].tolist(), True] for one in of_set]
+        drawn = [one.index(True) for one in above]
+        distances = [((rows - rows[at]) ** 2).sum(axis=1) for at in drawn]
+        least = [np.minimum(closest, one) if h else one for one in distances]
+        best = min(range(len(drawn)), key=lambda at: (times * least[at]).sum())
+        closest = least[best]
+        sets[drawn[best]] = h if sets[drawn[best]] < 0 else sets[drawn[best]]
+    return sets
+
+
+def plus_plus(
+    me: Party, rows: Rows, weights: Ints, k: int, repeated: np.random.Generator | None = None
+) -> Generator[None, None, Shared]:
+    """[b], shape (k, m), of the chosen rows, one in each set. `weights`, shape (m,), are public.
+
+    For `repeated` see `random_numbers`.
+    """
+    numbers, count = (yield from random_numbers(me, numbers_of(k), repeated)), candidates_of(k)
+    chosen = [(yield from drawn_rows(me, me.constant([1] * rows.m) * weights, numbers[:1]))]
+    if k > 1:
+        closest = yield from _distances(me, chosen[0], rows)
+    for first in range(1, numbers.size, count):
+        amounts = closest.reshape(rows.m) * weights
+        drawn = yield from drawn_rows(me, amounts, numbers[first : first + count])
+        nearer = yield from least(me, closest, (yield from _distances(me, drawn, rows)))
+        values = [drawn] if first + count == numbers.size else [drawn, nearer]
+        best = yield from chosen_of(me, (nearer * weights).sum(1), joined(values, 1))
+        chosen.append(best[:, : rows.m])
+        closest = best[:, rows.m :]
+    return joined(chosen, 0)
+
+
+def drawn_rows(me: Party, amounts: Shared, numbers: Shared) -> Generator[None, None, Shared]:
+    """[b], shape (draws, m), of a row for each rho, shape (draws,), in proportion to amounts, shape (m,).
+
+    The segments of an amount are to be added up.
+    """
+    draws, sums = numbers.size, amounts.running()
+    ends = (sums * (1 << DRAW_BITS)).reshape(1, -1)
+    above = yield from _negative(me, numbers.reshape(-1, 1) * sums[-1:] - ends)
+    bits = [me.public(np.full((draws, 1), bit)) for bit in (0, 1)]
+    return joined([above[:, :-1], bits[1]], 1) - joined([bits[0], above[:, :-1]], 1)
+
+
+def _distances(me: Party, chosen: Shared, rows: Rows) -> Generator[None, None, Shared]:
+    """[D], shape (c, m), of all rows to c rows, one-hot, shape (c, m). Segments of D are to be added up."""
+    of_rows = yield from reduced(me, rows.sums(chosen))
+    norms = (of_rows * of_rows).sum(1).reshape(-1, 1)
+    return (yield from reduced(me, rows.norms + rows.product(of_rows * -2) + norms))
+
+
+def least(me: Party, one: Shared, others: Shared) -> Generator[None, None, Shared]:
+    """The lesser of each number and the one above it, shapes (1, m) and (c, m).
+
+    Segments of numbers are to be added up.
+    """
+    differences = others - one
+    below = yield from _negative(me, differences)
+    return one + (yield from reduced(me, below * differences))
+
+
+def chosen_of(me: Party, totals: Shared, values: Shared) -> Generator[None, None, Shared]:
+    """The row, shape (1, size), of values, shape (c, size), with the least total, shape (c,).
+
+    Ties go to the first. Segments of a total are to be added up.
+    """
+    a, b = np.triu_indices(totals.size, 1)
+    apart = packed(totals[b] - totals[a], columns=a.size)
+    hidden = yield from masked(me, apart, columns=a.size, rows=1)
+    won = (yield from shared_bits(me, (yield from hidden_signs(me, hidden, wins(totals.size))))).reshape(-1)
+    every = joined([won, (1 - won.sum(0)).reshape(1)], 0)
+    return (yield from reduced(me, every.reshape(1, -1) @ values))
+
+
+def _negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
+    """Which numbers are below 0, in their shape, some at a time."""
+    flat, step = numbers.reshape(numbers.size), rows_at_once(2, len(me.code.primes))
+    parts = []
+    for start in range(0, flat.size, step):
+        parts.append((yield from negative(me, flat[start : start + step])))
+    return joined(parts, 0).reshape(*numbers.shape)
