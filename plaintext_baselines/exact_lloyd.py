@@ -194,9 +194,7 @@ class ExactLloyd(PooledClusterer):
         if not (isinstance(self.init, str) and self.init in _PLUS_PLUS):
             return starting_sets(arithmetic, self.init, data, rng)
         n_rows = sum(len(rows) for rows in data)
-        rows = _PLUS_PLUS[self.init](
-            arithmetic.distances_from, n_rows, self.n_clusters, rng, self._weights
-        )
+        rows = _PLUS_PLUS[self.init](arithmetic.distances_from, n_rows, self.n_clusters, rng, self._weights)
         sets = np.full(n_rows, -1, dtype=np.int64)
-        sets[rows[::-1]] = np.arange(self.n_clusters)[::-1]  # a row that is chosen again stays in its first set
+        sets[rows[::-1]] = np.arange(self.n_clusters)[::-1]  # a row chosen again stays in its first set
         return sets

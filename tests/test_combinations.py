@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.lloyd import begun_as
 
 from plaintext_baselines import ExactLloyd
 from secfc.api.options import RunOptions
@@ -115,9 +116,8 @@ def test_pairs_that_are_not_in_the_table_run(pair):
     assert [one.shape for one in outcome.labels] == [(M,)] * 5
     assert (outcome.centres is None) == (not job.opened.to)
     if not (isinstance(job.method, Predict) or job.method.compared or isinstance(job.rows, Union)):
-        exact = ExactLloyd(
-            3, init=outcome.by_party(outcome.start), step=job.step, tol_moved=job.method.tol_moved
-        )
+        begun = begun_as(job, outcome.by_party(outcome.start))
+        exact = ExactLloyd(3, **begun, step=job.step, tol_moved=job.method.tol_moved)
         exact.set_params(precision=job.precision)
         exact.fit(ROWS, sample_weight=options.get("sample_weight"))
         assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in exact.labels_]

@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from support.breaking import breaks_at, lies
 from support.hospitals import NAMES, command, requests
 from support.killing import first_process_dies
+from support.lloyd import begun_as
 
 import secfc
 from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED, ExactLloyd, Lloyd, ParentChildKMeans
@@ -42,7 +43,8 @@ def lists(labels) -> list[list[int]]:
 
 def assert_exact(rows, result, *, k: int, weights=None, **options) -> None:
     """Labels, iterations and end are those of Lloyd in exact integers from the same first sets."""
-    exact = ExactLloyd(k, init=result.start, **options).fit(rows, sample_weight=weights)
+    begun = begun_as(result.job, result.start)
+    exact = ExactLloyd(k, **begun, **options).fit(rows, sample_weight=weights)
     assert lists(result.labels) == lists(exact.labels_)
     assert (result.n_iter, result.converged) == (exact.n_iter_, exact.converged_)
 

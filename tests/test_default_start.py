@@ -1,5 +1,7 @@
 """The default start: one rule for calls, the estimator, commands and job files."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from support.organisations import Organisations
@@ -101,8 +103,10 @@ def test_a_number_of_starts_that_is_none_is_told_by_line(organisations, value):
 TELLS = r"^init: the draws of 'k-means\+\+' are public and tell sums of distances"
 
 
-@pytest.mark.parametrize("init", ["auto", "random", "separation"])
-@pytest.mark.parametrize("disclosure", ["labels", "coded"])
+@pytest.mark.parametrize(
+    ("init", "disclosure"),
+    [*product(["auto", "random", "separation"], ["labels", "coded"]), ("k-means++", "labels")],
+)
 @pytest.mark.filterwarnings("error::secfc.PrivacyWarning")
 def test_no_other_start_has_public_draws_of_single_rows(init, disclosure):
     job = secfc.run(PARTIES, 2, 1, 1, seed=0, init=init, disclosure=disclosure).job
@@ -112,7 +116,7 @@ def test_no_other_start_has_public_draws_of_single_rows(init, disclosure):
 @pytest.mark.parametrize("call", ["run", "SecureKMeans"])
 @pytest.mark.parametrize("seed", [None, 0])
 def test_a_call_whose_draws_are_public_warns_of_what_they_tell(call, seed):
-    given = {"t": 1, "ell": 1, "init": "k-means++"}
+    given = {"t": 1, "ell": 1, "init": "k-means++", "n_init": 2}
     calls = {
         "run": lambda: secfc.run(PARTIES, 2, seed=seed, **given),
         "SecureKMeans": lambda: SecureKMeans(2, random_state=seed, **given).fit(PARTIES),
@@ -124,12 +128,12 @@ def test_a_call_whose_draws_are_public_warns_of_what_they_tell(call, seed):
 
 @pytest.mark.parametrize("seed", [None, 0])
 def test_draws_by_a_coin_or_a_seed_are_public(seed):
-    job = make_job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="k-means++", seed=seed)
+    job = make_job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="k-means++", n_init=2, seed=seed)
     assert job.privacy_warning() is not None
     assert "from the draws sums of distances" in who_learned_what(job, rounds=7)[0].what
 
 
 def test_who_reads_or_signs_a_job_is_told_what_its_draws_tell(organisations):
     assert "the draws of 'k-means++' are public" not in organisations.shown()
-    organisations.replace(organisations.job, "seed = 7", 'init = "k-means++"')
+    organisations.replace(organisations.job, "seed = 7", 'init = "k-means++"\nn_init = 2')
     assert "note: init: the draws of 'k-means++' are public" in organisations.shown()

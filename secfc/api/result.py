@@ -34,7 +34,8 @@ class Result(Outcome):
     history : ndarray of shape (n_iter,), float64
         Inertia of each iteration; empty with disclosure "labels".
     start : list of ndarray of shape (m_j,), int32
-        The sets whose means were the first centres (-1: in no set), one array per party.
+        The sets whose means were the first centres (-1: in no set), one array per party. All are -1 if
+        rows were drawn by k-means++ and nobody learned which (`init` of `secfc.run`).
     ids : list of list, or None
         The IDs of each party's rows, with membership privacy.
     union_rows : list of ndarray of shape (m_j,), int64, or None

@@ -53,8 +53,8 @@ class Client:
     clients' values were opened before, and no client may be left out. By default `ephemeral`, the private
     X25519 key of this run, is fresh, and the salt of hashed IDs follows from the introductions, so that no
     two runs have the same; a simulation that is to be repeated gives both. In a simulation that `repeats`
-    what parties draw in secret follows from the job's seed; no agreed run has this. Errors call this party `name`,
-    and a party with too many rows by its name in `names`, of all parties in order.
+    what is drawn in secret follows from the job's seed; in an agreed run it never does. Errors call this
+    party `name`, and a party with too many rows by its name in `names`, of all parties in order.
     Where owners hold the rows, `deposits` are what it has of them. Clients of one process share `secrets`.
 
     Raises DataError for unusable rows, ParameterError if the roster has another key for it or a helper has

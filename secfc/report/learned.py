@@ -38,7 +38,7 @@ def who_learned_what(
         )
     step = "" if job.step is None else ", the step that values are multiples of"
     inertia = "; the inertia" if job.tells_inertia else ""
-    if job.method.init == "k-means++":
+    if job.method.init == "k-means++" and not job.is_program:
         inertia += (
             "; which rows were drawn as candidates of a start, and from the draws sums of distances of rows "
             "to the rows drawn before"
@@ -139,7 +139,9 @@ def _of_program(rounds: int, called: Mapping[int, str], job: Job) -> list[Learne
     distances = (
         f"how much nearer every row is to one centre than to another, for all pairs in {rounds} rounds"
     )
+    drawn = "which rows were drawn as first centres. A deployed run cannot be repeated, whatever its seed"
     return [
+        *([Learned("nobody", drawn)] if job.method.init == "k-means++" else []),
         Learned("the server", "nothing else"),
         Learned(f"{dealer} with {first} or {second}", f"{distances}; so all clusters"),
         Learned(

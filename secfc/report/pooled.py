@@ -18,8 +18,10 @@ from secfc.tables.parties import as_parties
 class PooledComparison:
     """The result of Lloyd's algorithm in float64 on the pooled rows, and its agreement with the run.
 
-    Both have the same start. `same` of the `rows` of the participating parties have equal labels. `labels`,
-    party by party, shape (rows,), are those of the pooled rows.
+    Both have the same start. If nobody knows it, because rows were drawn in secret, Lloyd's algorithm begins
+    with the run's own clusters instead, and so says whether these stay. `same` of the `rows` of the
+    participating parties have equal labels. `labels`, party by party, shape (rows,), are those of the pooled
+    rows.
     """
 
     same: int
@@ -42,7 +44,7 @@ def rows_of_run(result: Outcome, parties: Sequence[Any]) -> list[Floats]:
 
 
 def compare_with_pooled(result: Outcome, parties: Sequence[Any]) -> PooledComparison:
-    """Run scikit-learn's KMeans on the pooled rows, from the run's own start; DataError for other shapes."""
+    """Run scikit-learn's KMeans on the pooled rows (`PooledComparison`); DataError for other shapes."""
     try:
         from sklearn.cluster import KMeans  # noqa: PLC0415 - an extra, which takes a second to import
     except ModuleNotFoundError:
@@ -51,7 +53,9 @@ def compare_with_pooled(result: Outcome, parties: Sequence[Any]) -> PooledCompar
     rows = rows_of_run(result, parties)
     within = [j for j in range(len(rows)) if j + 1 not in result.faults.left_out]
     pooled = np.concatenate([rows[j] for j in within])
+    labels = np.concatenate([np.asarray(result.labels[j]) for j in within])
     start = np.concatenate([result.start[j] for j in within])
+    start = start if start.max() >= 0 else labels
     centres = np.array([pooled[start == h].mean(axis=0) for h in range(result.job.k)])
     began = time.perf_counter()
     with warnings.catch_warnings():
@@ -61,7 +65,6 @@ def compare_with_pooled(result: Outcome, parties: Sequence[Any]) -> PooledCompar
         model = KMeans(result.job.k, init=centres, n_init=1, tol=0.0, max_iter=most)
         model.fit(pooled)
     seconds = time.perf_counter() - began
-    labels = np.concatenate([np.asarray(result.labels[j]) for j in within])
     return PooledComparison(
         same=int((labels == model.labels_).sum()),
         rows=labels.size,

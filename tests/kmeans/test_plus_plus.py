@@ -64,6 +64,7 @@ def test_starts_share_once_and_the_best_is_kept():
     assert many.inertia <= one.inertia
 
 
+@pytest.mark.questions
 def test_an_answer_about_candidates_is_no_wider_than_they_are():
     result = secfc.run(
         [rows[:30] for rows in np.random.default_rng(0).normal(size=(3, 300, 2))],

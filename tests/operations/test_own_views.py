@@ -18,6 +18,7 @@ from secfc.operations.opening import opened
 from secfc.operations.pairs import pairs, planes_of
 from secfc.operations.reduction import reduced
 from secfc.operations.refill import refilled
+from secfc.operations.starts.plus_plus import chosen_of, drawn_rows, least
 from secfc.operations.sums import Sums, sums_of
 from secfc.operations.to_owners import to_owners
 from secfc.operations.unmoved import moved_below
@@ -62,6 +63,15 @@ def refills(me, labels, sums, sizes, of):
     return (yield from refilled(me, labels, means, of, [len(full)]))
 
 
+def draws(me, amounts, numbers):
+    return (yield from drawn_rows(me, amounts, numbers))
+
+
+def chooses(me, one, others, totals):
+    nearer = yield from least(me, one, others)
+    return (yield from chosen_of(me, totals, nearer))
+
+
 def tells(me, labels):
     return (yield from to_owners(me, labels, {j: slice(j - 1, j) for j in (1, 2, 3)}))
 
@@ -99,6 +109,13 @@ CASES = {
         shared([[1], [5], [0]], [[7], [7], [0]], spread=in_first),
         shared([2, 1, 0], [2, 1, 0]),
         rows([0, 1, 5], [7, 3, 4]),
+    ),
+    "drawn": (draws, shared([1, 3], [2, 1], spread=in_first), shared([1, 0], [0, 1])),
+    "chosen": (
+        chooses,
+        shared([[3, 1]], [[1, 2]], spread=in_first),
+        shared([[2, 1], [0, 5]], [[1, 4], [2, 0]], spread=in_first),
+        shared([3, 5], [5, 0], spread=in_first),
     ),
     "to owners": (tells, of_others),
 }

@@ -19,6 +19,7 @@ from secfc.field.primes import Prime
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.operations import nearest, unmoved
 from secfc.operations.signs import HiddenBits
+from secfc.operations.starts import plus_plus
 from secfc.protocol.parties import dealing, random_sharings
 from secfc.protocol.parties.party import Party
 from secfc.sharing import codewords
@@ -51,7 +52,7 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(Party, "keys", keys)
     for module in (masking, nearest):
         monkeypatch.setattr(module, "ResidueStream", lambda key, kernels: key)
-    for module in (nearest, unmoved):
+    for module in (nearest, plus_plus, unmoved):
         monkeypatch.setattr(module, "hidden_signs", signs)
 
 

@@ -12,6 +12,17 @@ from plaintext_baselines._exact import Centre, ratio_to_float
 from plaintext_baselines._rounds import NearestCentres
 
 
+def by_name(job):
+    """What lets `ExactLloyd` begin as a run did, by the name and the seed of its start."""
+    asked = job.method.init == "k-means++" and not job.is_program
+    return {"init": job.method.init + " by public draws" * asked, "random_state": job.seed}
+
+
+def begun_as(job, start):
+    """The same, but from its first sets where these are public and have all rows."""
+    return {"init": start} if job.method.init in ("random", "labels") else by_name(job)
+
+
 class FractionRows:
     """What `ExactRows` does, directly from its definition."""
 

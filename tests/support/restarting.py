@@ -166,5 +166,8 @@ def assert_same(found, expected, *, noise=False):
         np.testing.assert_equal(getattr(found, name), getattr(expected, name))
     for name in ("centres", "deviations", "union_rows")[noise:]:
         np.testing.assert_equal(getattr(found, name), getattr(expected, name))
-    kinds = [sorted((m.kind, m.sender, m.recipient) for m in one.costs.messages) for one in (found, expected)]
+    kinds = [
+        sorted((m.kind, m.sender, m.recipient) for m in one.costs.messages if m.kind != "Step")
+        for one in (found, expected)
+    ]  # how many steps of a program a message has depends on when others come
     assert kinds[0] == kinds[1]

@@ -104,7 +104,8 @@ def show(file: JobFile) -> None:
         if method.tol_moved
         else ""
     )
-    start = f"{method.init}, {method.n_init} of them, seed {task.seed}"
+    secret = task.is_program and method.init == "k-means++"
+    start = f"{method.init}, {method.n_init} of them, {'drawn in secret' if secret else f'seed {task.seed}'}"
     if isinstance(method, Predict):
         start = (
             "a prediction: rows keep the labels of the sites; rows without a label get the label of the "

@@ -42,6 +42,16 @@ def numbers_of(k: int) -> int:
     return 1 + (k - 1) * candidates_of(k)
 
 
+def most_compared(k: int, rows: int, primes: int) -> int:
+    """Most numbers that are compared at once."""
+    return min(candidates_of(k) * rows, rows_at_once(2, primes))
+
+
+def most_dealt(k: int) -> int:
+    """Bits of all random numbers, which are dealt at once."""
+    return DRAW_BITS * numbers_of(k)
+
+
 def plain_plus_plus(rows: Objects, weights: Ints, numbers: Sequence[int], k: int) -> Labels:
     """The chosen rows as sets of one row each, by `numbers_of` numbers; the other rows are in no set, -1.
 

@@ -24,10 +24,8 @@ _WORD_BITS = 64
 
 def plain_numbers(count: int, repeated: np.random.Generator) -> list[int]:
     """The numbers of a simulation that is repeated: the dealer's bits come first, then the evaluators'."""
-    dealer, evaluators = (
-        np.frombuffer(repeated.bytes(_OCTETS * count), dtype=f">u{_OCTETS}") for _ in range(2)
-    )
-    return (dealer ^ evaluators).tolist()
+    halves = [np.frombuffer(repeated.bytes(_OCTETS * count), dtype=f">u{_OCTETS}") for _ in range(2)]
+    return [one ^ other for one, other in zip(*(half.tolist() for half in halves), strict=True)]
 
 
 def random_numbers(

@@ -135,8 +135,8 @@ class Agreed:
         '{"labels", "coded"}',
         'Who learns distances. "labels": nobody. Three parties compute the labels together; no two of these '
         "three may collude (docs/threat-model.md). Each party learns the labels of its own rows; with "
-        "k-means++, several starts or k, IDs, owners, predictions or anything opened, everybody learns all "
-        "labels of every round. "
+        '"separation", several starts or k, IDs, owners, predictions or anything opened, everybody learns '
+        "all labels of every round. "
         '"coded": the server receives every client\'s coded distances, as in '
         "the paper, from which it can compute more than distances.",
         help="Who learns distances: nobody, or the server, from coded distances.",
@@ -219,13 +219,14 @@ class Starting(Iterating):
         'starts (`n_init`) often has a much lower inertia than one. "separation": the cores after one Lloyd '
         "step from a random partition, that is, rows at most a third as far from their centre as from any "
         'other (the paper, section 5). "k-means++": single rows, drawn by their distance to the rows drawn '
-        "before; the best of several candidates is taken, as scikit-learn does. Its draws are public and "
-        "tell sums of distances of rows to the rows drawn before: a party with many rows of its choice can "
-        "read single rows of others (docs/threat-model.md). A client whose `limits` forbid sets of one row "
-        "refuses. An ndarray or DataFrame: public centres, such as those of an earlier run or of a "
-        "published model; columns are matched by name. Every row starts with its nearest centre, which "
-        "everybody learns, and every centre must be the nearest of at least one row. Start labels: one "
-        "array per party; each cluster needs at least one row.",
+        "before; the best of several candidates is taken, as scikit-learn does. Nobody learns a drawn row, "
+        "and only a simulation with a `seed` can be repeated. But in runs where everybody learns labels "
+        "(`disclosure`) draws are public and tell sums of distances of rows to the rows drawn before: a "
+        "party with many rows of its choice can read single rows of others (docs/threat-model.md). A client "
+        "whose `limits` forbid sets of one row refuses. An ndarray or DataFrame: public centres, such as "
+        "those of an earlier run or of a published model; columns are matched by name. Every row starts "
+        "with its nearest centre, which everybody learns, and every centre must be the nearest of at least "
+        "one row. Start labels: one array per party; each cluster needs at least one row.",
         choices=(AUTO, "k-means++", "random", "separation"),
         help="How the first sets are chosen: auto, k-means++, random or separation; or a file of centres, "
         "such as NAME.centres.csv.",

@@ -5,6 +5,7 @@ from secfc.field.packing import packed_bytes
 from secfc.operations.beginning.in_range import most_numbers
 from secfc.operations.beginning.rows import BLOCK
 from secfc.operations.nearest import rows_at_once
+from secfc.operations.starts.plus_plus import most_compared, most_dealt
 from secfc.protocol.job.job import Job
 from secfc.protocol.parties.dealing import most_piece_bytes, most_told_bytes
 from secfc.protocol.parties.random_sharings import LEAST
@@ -26,7 +27,11 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
     pairs, at_once = job.k * (job.k - 1) // 2, min(rows, rows_at_once(max(job.k, 2), primes))
     numbers = max(rows, most_numbers(job, rows))
     of_rows = min(BLOCK // primes, rows * job.width) + job.width
-    values = max(of_rows, LEAST, 2 * job.k * rows, pairs * (2 * job.width + 3), numbers)
+    values = max(of_rows, LEAST, 2 * job.k * rows, pairs * (2 * job.width + 3))
+    if job.method.init == "k-means++":
+        numbers = max(numbers, most_compared(job.k, rows, primes))
+        values = max(values, most_dealt(job.k))
+    values = max(values, numbers)
     answers = max(pairs * at_once, values) * job.ell
     gates = most_dealt_bytes(at_once, job.k, primes), most_dealt_bytes(numbers, 2, primes)
     pieces = most_piece_bytes(job.n, primes, values)
