@@ -7,14 +7,11 @@ say of each row that it is in exactly one set.
 from collections.abc import Generator, Mapping
 from dataclasses import replace
 
-import numpy as np
-
-from secfc.errors import CheatError
-from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Labels
 from secfc.field.packing import pack
 from secfc.protocol.parties.opened import opened_shares
 from secfc.protocol.parties.party import Half, Party
+from secfc.sharing.one_hot import labels_of
 from secfc.sharing.shared import Shared
 
 
@@ -40,7 +37,4 @@ def _owner(me: Party, rows: slice, k: int) -> Half:
     count = rows.stop - rows.start
     alone = replace(me, code=me.code.first_prime())
     opened = yield from opened_shares(alone, "labels", k * count, wide=False)
-    bits = opened.reshape(me.code.ell, k, count)
-    if (bits > 1).any() or (bits.sum(axis=1) != 1).any() or (bits != bits[0]).any():
-        raise CheatError("opened labels are not one-hot", code=Code.BAD_MESSAGE)
-    return bits[0].argmax(axis=0).astype(np.int32)
+    return labels_of(opened.reshape(me.code.ell, k, count))

@@ -44,6 +44,6 @@ def below(me: Party, counts: Shared, limits: list[int]) -> Generator[None, None,
     All segments of a count are the same, so their sum is ell times it; or the limit is 0.
     """
     apart = counts - np.array(limits)
-    hidden = yield from masked(me, packed(apart, columns=len(limits)), columns=len(limits), rows=1)
-    bits = yield from hidden_signs(me, hidden, below_zero(len(limits)))
+    hidden = yield from masked(me, packed(apart), columns=1, rows=len(limits))
+    bits = yield from hidden_signs(me, hidden, below_zero(1))
     return (yield from opened_bits(me, bits))

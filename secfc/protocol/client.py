@@ -143,15 +143,15 @@ class Client:
     def labels(self) -> Labels | None:
         """Labels of its own rows, shape (m_j,), once the run has ended. None if the rows were left out.
 
-        A member of a committee has the labels of all rows.
+        A member of a committee has none in a run that is one program, and else those of all rows.
         """
         return self.phase.labels
 
     @property
     def sealed_labels(self) -> bytes | None:
-        """Sealed labels for owners, once the run has ended (`Intake.seal_labels`). None without owners."""
-        labels = self.phase.labels
-        return None if self._deposits is None or labels is None else self._deposits.seal_labels(labels)
+        """Sealed shares for owners, once the run has ended (`Intake.seal_labels`). None without owners."""
+        shares = self.phase.label_shares
+        return None if self._deposits is None or shares is None else self._deposits.seal_labels(shares)
 
     @property
     def union_rows(self) -> Ints | None:

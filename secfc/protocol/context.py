@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -12,16 +12,14 @@ from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError
-from secfc.field.array_types import Ints, Labels, Shares
+from secfc.field.array_types import Floats, Ints, Labels, Shares
+from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Choose
 from secfc.protocol.job.cases import Deposited, Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.row_layout import Layout, Parts
-
-if TYPE_CHECKING:  # for an interface: deposits import this module, so it cannot import them
-    from secfc.kmeans.coded_distance import CodedPoints
 
 Allocate = Callable[[tuple[int, ...]], Shares]
 
@@ -37,11 +35,11 @@ class HeldDeposits(Protocol):
     def keep(self, named: Deposited) -> None:
         """Keep only the deposits of a job. ParameterError unless they are those that the job names."""
 
-    def store(self, points: "CodedPoints", primes: int) -> int:
-        """Move the shares to a client's points."""
+    def store(self, keep: Callable[[PackedResidues, int], None], primes: int) -> int:
+        """Give the shares, modulo the first `primes`, to `keep`, with the number of their first row."""
 
-    def seal_labels(self, labels: Labels) -> bytes:
-        """The labels of each owner's rows, sealed to that owner, concatenated."""
+    def seal_labels(self, shares: Floats) -> bytes:
+        """Shares, shape (k, m), of the labels of each owner's rows, sealed to that owner, concatenated."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -89,7 +89,7 @@ class ClientSharing:
     def begin(self, early: EarlyShares) -> list[Message]:
         """Send the first parts and take shares that arrived early, or store what owners deposited."""
         if self._context.deposits is not None:
-            self._context.deposits.store(self.points, len(self.primes))
+            self._context.deposits.store(self.points.store, len(self.primes))
             self._testimony(0)
             self.shared = self.parts.shares
             return self.ready()

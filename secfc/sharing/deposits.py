@@ -7,7 +7,7 @@
     proof     = values of random combinations at the first ell + t members, packed residues
     deposit   = head | proof | signature of "secfc deposit 1" | call | head | proof (64) | sealed piece
     piece     = shares, packed residues (P, width, rows) | covers, (P, COVERS, 1)
-    labels    = 16 random bytes | sealed labels of the owner's rows (2 each)
+    labels    = 16 random bytes | sealed shares of the owner's labels, packed residues (k, rows)
 
 Head, proof and signature are the same for all members. Each member has its own piece, sealed by a `Channel`
 between the owner's fresh key and the member's identity. The coefficients of the combinations follow from the
@@ -18,8 +18,7 @@ same polynomials as those of all others (docs/proofs.md, "Deposits are consisten
 import hashlib
 import secrets
 import struct
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
@@ -36,16 +35,18 @@ from secfc.crypto.key_map import x25519_key
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError, TooManyFaultsError
 from secfc.field.array_types import Floats, Labels
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, packed_bytes, unpack
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, packed_bytes, unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
-from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.job import Job
+from secfc.sharing.codewords import Codewords
 from secfc.sharing.deposit_proof import COVERS, at_a_time, combinations, proof_of, weights_of
+from secfc.sharing.one_hot import labels_of
+from secfc.sharing.residue_bytes import from_bytes, size_of
 from secfc.sharing.row_checks import check_rows
 
 _CALL, _DEPOSIT, _CHECK = b"secfc deposits 1", b"secfc deposit 1", b"secfc deposit check 1"
@@ -53,7 +54,6 @@ _PAIR = b"secfc deposit transcript 1"
 _HEAD = struct.Struct(f"<II{KEY_BYTES}s")
 _PIECE, _LABELS = b"deposit", b"labels"  # purposes of a channel
 _OWNER = 0  # number of every owner in its channels; their transcript has the owner's own number
-_LABEL = np.dtype("<u2")
 _FRESH = 16
 """Random bytes in the purpose of sealed labels. So a member that uses the same deposits in another run seals
 with another key."""
@@ -149,9 +149,9 @@ class Call:
         return Channels(secrets={peer: secret}, transcript=transcript, me=me)[peer]
 
 
-def copies_of(job: Job) -> int:
-    """Equal copies of its labels that an owner needs, so that one is an honest member's."""
-    return max(job.t, job.max_liars) + 1
+def label_shares_of(job: Job) -> int:
+    """Shares of its labels that an owner needs: all of t, or of `max_liars`, wrong ones are noticed."""
+    return job.ell + job.t + max(job.t, job.max_liars)
 
 
 class Owner:
@@ -216,26 +216,33 @@ class Owner:
         return [b"".join((said, piece)) for piece in pieces]
 
     def open(self, sealed: Mapping[int, bytes], run: bytes = b"") -> Labels:
-        """The labels of its rows: the first ones with as many equal copies as `copies_of` says.
+        """The labels of its rows, from what members sealed, by member.
 
-        `sealed` has copies by member. A copy that its member did not seal to this owner and run, or that
-        holds no labels, does not count. TooManyFaultsError for too few equal copies.
+        What its member did not seal to this owner and run, or is no share, does not count. With more shares
+        than `label_shares_of` says, as many wrong ones are corrected, up to half of those beyond ell + t.
+        TooManyFaultsError for too few shares, or more wrong ones; CheatError if they are of no labels.
         """
-        found, needed = Counter[bytes](), copies_of(self._call.job)
+        job, shares, size = self._call.job, dict[int, Floats](), self._call.job.k * self._count
+        code = Codewords(n=job.n, t=job.t, ell=job.ell, primes=self._call.primes[:1])
         for member, copy in sealed.items():
             try:
                 fresh, ciphertext = copy[:_FRESH], copy[_FRESH:]
-                opened = bytes(self._channel(member).open(_labels(fresh, run), part=0, sealed=ciphertext))
-            except SealError:
+                opened = self._channel(member).open(_labels(fresh, run), part=0, sealed=ciphertext)
+                if len(opened) == size_of(size, code.primes):
+                    shares[member] = from_bytes(opened, (size,), code.primes)
+            except (SealError, MessageError):
                 continue
-            size = _LABEL.itemsize * self._count
-            if len(opened) != size or np.frombuffer(opened, dtype=_LABEL).max() >= self._call.job.k:
-                continue
-            found[opened] += 1
-            if found[opened] == needed:
-                return np.frombuffer(opened, dtype=_LABEL).astype(np.int32)
-        most = max(found.values(), default=0)
-        raise TooManyFaultsError(f"owner {self._number}: {most} equal copies of labels, {needed} are needed")
+        needed = label_shares_of(job)
+        if len(shares) < needed:
+            text = f"{len(shares)} shares of labels, {needed} are needed"
+            raise TooManyFaultsError(f"owner {self._number}: {text}")
+        most = min(len(shares) - needed, (len(shares) - code.narrow) // 2)
+        wrong = code.wrong(shares, MaskSource(), wide=False, most=most)
+        if wrong is None:
+            text = f"more than {most} of {len(shares)} shares of labels are wrong"
+            raise TooManyFaultsError(f"owner {self._number}: {text}")
+        right = {member: share for member, share in shares.items() if member not in wrong}
+        return labels_of(code.open(right, wide=False)[0].reshape(job.ell, job.k, self._count))
 
     def _channel(self, member: int) -> Channel:
         return self._call.channel(
@@ -404,10 +411,10 @@ class Intake:
         self._held = {owner: self._held[owner] for owner in found}
         self._closed = True
 
-    def store(self, points: CodedPoints, primes: int, start: int = 0) -> int:
-        """Move the shares, modulo the first `primes`, to a client's points from row `start` on, by owner.
+    def store(self, keep: Callable[[PackedResidues, int], None], primes: int, start: int = 0) -> int:
+        """Give the shares, modulo the first `primes`, of rows from `start` on, by owner, to `keep`.
 
-        Returns the row after the last one. SecFCError the second time.
+        It is told the first row. Returns the row after the last one. SecFCError the second time.
         """
         kept = list(self._held.values())
         if any(not opened.piece for opened in kept):
@@ -416,24 +423,26 @@ class Intake:
             planes = _side_by_side([_shares_of(self._call, opened)[:primes] for opened in block])
             rows = planes.shape[2] // BYTES_PER_RESIDUE
             shape = primes, self._call.job.width, rows
-            points.store(PackedResidues(shape=shape, payload=planes.tobytes()), start)
+            keep(PackedResidues(shape=shape, payload=planes.tobytes()), start)
             start += rows
             for opened in block:
                 opened.piece = b""
         return start
 
-    def seal_labels(self, labels: Labels, run: bytes = b"") -> bytes:
-        """The labels of each owner's rows, sealed to that owner, concatenated. They are sealed only once.
+    def seal_labels(self, shares: Floats, run: bytes = b"") -> bytes:
+        """Shares of the labels of each owner's rows, sealed to that owner, concatenated.
 
-        `labels`, shape (m,), are of all rows, owner by owner. With `run` they can be opened in this run only.
+        `shares`, shape (k, m), are of one-hot labels of all rows, owner by owner, modulo the first prime.
+        They are sealed only once. With `run` they can be opened in this run only.
         """
         if self._sealed is None:
             parts: list[bytes | bytearray | memoryview] = []
-            octets, start = labels.astype(_LABEL).tobytes(), 0
+            start = 0
             for opened in self._held.values():
-                stop = start + _LABEL.itemsize * opened.rows
+                stop = start + opened.rows
+                octets = pack(shares[:, start:stop], self._call.primes[0]).tobytes()
                 fresh = secrets.token_bytes(_FRESH)
-                sealed = opened.channel.seal(_labels(fresh, run), part=0, payload=octets[start:stop])
+                sealed = opened.channel.seal(_labels(fresh, run), part=0, payload=octets)
                 parts += fresh, sealed.payload
                 start = stop
             self._sealed = b"".join(parts)
@@ -445,17 +454,17 @@ def _labels(fresh: bytes, run: bytes) -> bytes:
     return _LABELS + (fresh + run).hex().encode()
 
 
-def label_bytes(rows: int) -> int:
-    """Bytes of the sealed labels from one member for an owner of `rows` rows."""
-    return _FRESH + _LABEL.itemsize * rows + TAG_BYTES
+def label_bytes(rows: int, k: int) -> int:
+    """Bytes of the sealed shares of labels from one member for an owner of `rows` rows."""
+    return _FRESH + packed_bytes((k, rows, 1)) + TAG_BYTES
 
 
-def sealed_labels_of(owners: Sequence[int], sealed: bytes) -> dict[int, bytes]:
+def sealed_labels_of(owners: Sequence[int], sealed: bytes, k: int) -> dict[int, bytes]:
     """Split the result of `Intake.seal_labels` by owner. Owners without rows have none."""
     found, start = {}, 0
     for owner, rows in enumerate(owners, 1):
         if rows:
-            stop = start + label_bytes(rows)
+            stop = start + label_bytes(rows, k)
             found[owner], start = sealed[start:stop], stop
     return found
 

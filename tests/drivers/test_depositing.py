@@ -345,7 +345,7 @@ class TestLabels:
         (folder / RUN.hex()).rename(folder / bytes(16).hex())
         for member in (1, 2, 3):
             closed_clinics.store.write_runs(member, [bytes(16)])
-        with pytest.raises(TooManyFaultsError, match=r"clinic-1: the run 0{32}: .* 0 equal copies"):
+        with pytest.raises(TooManyFaultsError, match=r"clinic-1: the run 0{32}: .* 0 shares of labels"):
             closed_clinics.labels("clinic-1")
 
     def test_a_run_that_fails_is_told_also_where_labels_of_another_were_opened_before(self, closed_clinics):
@@ -362,21 +362,23 @@ class TestLabels:
         for member in (1, 2, 3):
             store.write_runs(member, [RUN])
             store.store.write(store.labels(RUN, member), b"")
-        with pytest.raises(TooManyFaultsError, match="0 equal copies of labels, 2 are needed"):
+        with pytest.raises(TooManyFaultsError, match="0 shares of labels, 3 are needed"):
             closed_clinics.depositor("clinic-1").open()
         closed_clinics.member("south").close([1])
         text = "it was left out, member 2: this member leaves it out"
         with pytest.raises(TooManyFaultsError, match=text):
             closed_clinics.depositor("clinic-1").open()
 
-    def test_an_owner_needs_t_plus_1_equal_copies_and_lies_of_others_do_not_count(self, closed_clinics):
+    def test_an_owner_needs_its_share_of_each_of_three_members(self, closed_clinics):
         closed_clinics.network().run()
         folder = closed_clinics.folder / "deposits" / closed_clinics.store.folder / "labels" / RUN.hex()
-        (folder / "1").write_bytes(b"\xff" * 1000)
-        assert len(closed_clinics.labels("clinic-1")) == 5
-        (folder / "2").write_bytes((folder / "3").read_bytes())
-        with pytest.raises(TooManyFaultsError, match="1 equal copies of labels, 2 are needed"):
-            closed_clinics.labels("clinic-2")
+        right = (folder / "1").read_bytes()
+        for wrong in (b"\xff" * 1000, (folder / "3").read_bytes()):
+            (folder / "1").write_bytes(wrong)
+            with pytest.raises(TooManyFaultsError, match="2 shares of labels, 3 are needed"):
+                closed_clinics.labels("clinic-2")
+        (folder / "1").write_bytes(right)
+        assert len(closed_clinics.labels("clinic-2")) == len(closed_clinics.clinics["clinic-2"])
 
 
 def test_labels_stay_with_members_that_cannot_reach_the_store_until_they_close_again(closed_clinics, caplog):
@@ -385,7 +387,7 @@ def test_labels_stay_with_members_that_cannot_reach_the_store_until_they_close_a
     closed_clinics.network().run()
     assert "labels of owners are in" in caplog.text
     folder.unlink()
-    for name in ("north", "south"):
+    for name in ("north", "south", "west"):
         closed_clinics.member(name).close()
     assert len(closed_clinics.labels("clinic-1")) == 5
 

@@ -293,13 +293,19 @@ class TestStores:
         assert len(ran.labels("clinic-1")) == 5
 
     @pytest.mark.parametrize("what", ["large", "folder", "records"])
-    def test_a_file_of_labels_that_cannot_be_read_does_not_keep_the_others_from_opening(self, ran, what):
+    def test_a_file_of_labels_that_cannot_be_read_counts_as_none_until_it_is_mended(self, ran, what):
         path = self.labels_folder(ran) / RUN.hex() / "1"
+        right = path.read_bytes()
         path.unlink()
         if what == "folder":
             path.mkdir()
         else:
             path.write_bytes(bytes(1 << 20) if what == "large" else struct.pack("<II", 1, 1 << 31))
+        with pytest.raises(TooManyFaultsError, match="2 shares of labels, 3 are needed"):
+            ran.labels("clinic-1")
+        if what == "folder":
+            path.rmdir()
+        path.write_bytes(right)
         assert len(ran.labels("clinic-1")) == 5
 
     def test_a_store_that_cannot_be_written_is_told_and_a_receipt_stays(self, depositors, monkeypatch):

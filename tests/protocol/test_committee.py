@@ -1,9 +1,11 @@
 """Owners of rows and a committee: results are exact, and an owner gets only its own labels."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from scipy.stats import kstest, uniform
 
 import secfc
 from plaintext_baselines import ExactLloyd
@@ -110,7 +112,7 @@ def setup_of(made):
 
 
 def test_an_owner_is_sent_the_labels_of_its_rows_and_nothing_else(setup, monkeypatch):
-    """An owner gets one copy from each member, sealed to it, as long as its own labels need."""
+    """An owner gets a share from each member, sealed to it, as long as its own labels need."""
     came = {}
     honest = Owner.open
 
@@ -122,20 +124,43 @@ def test_an_owner_is_sent_the_labels_of_its_rows_and_nothing_else(setup, monkeyp
     outcome = run_in_process(setup)
     assert came.keys() == {j for j, rows in enumerate(PARTIES, 1) if len(rows)}
     for number, sealed in came.items():
-        assert list(sealed) == [1, 2, 3, 4, 5]  # one copy from each member
-        assert {len(copy) for copy in sealed.values()} == {2 * len(PARTIES[number - 1]) + 32}
+        assert list(sealed) == [1, 2, 3, 4, 5]  # one from each member
+        assert {len(copy) for copy in sealed.values()} == {9 * len(PARTIES[number - 1]) + 32}
         owner, others = setup.committee.owners[number], [copy for j, copy in came.items() if j != number]
         assert honest(owner, sealed).tolist() == outcome.labels[number - 1].tolist()
         for copy in others:
-            with pytest.raises(TooManyFaultsError, match="0 equal copies"):
+            with pytest.raises(TooManyFaultsError, match="0 shares of labels"):
                 honest(owner, copy)
 
 
-def test_one_member_that_seals_wrong_labels_does_not_end_the_run_of_owners(setup, monkeypatch):
+def test_no_member_learns_a_label(setup):
+    """Its shares of labels are uniform residues, and it has no labels."""
+    clients, shares = [], []
+
+    def make(**given):
+        clients.append(Client(**given))
+        return clients[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_process, "Client", make)
+        patch.setattr(in_process, "roles_of", partial(roles_of, make=make))
+        outcome = run_in_process(setup)
+    assert np.concatenate(outcome.labels).min() >= 0
+    p = setup.committee.call.primes[0]
+    for client in clients:
+        assert client.labels.size == 0
+        shares.append(client.phase.label_shares % p)
+        assert shares[-1].shape == (3, sum(map(len, PARTIES)))
+        assert (shares[-1] > 2).mean() > 0.9  # a bit would be 0 or 1
+        assert kstest(shares[-1].ravel(), uniform(0, p).cdf).pvalue > 1e-6
+    assert len({share.tobytes() for share in shares}) == 5
+
+
+def test_one_member_that_seals_wrong_shares_does_not_end_the_run_of_owners(setup, monkeypatch):
     honest = committee.Intake.seal_labels
 
-    def seal(self, labels):
-        return honest(self, (labels + (self._number == 1)) % 3)
+    def seal(self, shares):
+        return honest(self, (shares + (self._number == 1)) % self._call.primes[0])
 
     monkeypatch.setattr(committee.Intake, "seal_labels", seal)
     outcome = run_in_process(setup)
@@ -277,7 +302,7 @@ class TestMessages:
         roles, hellos = self.started(setup)
         share = Share(run=roles.session.run, sender=2, recipient=1, part=0, sealed=Sealed(payload=bytes(16)))
         member = roles.clients[0]
-        with pytest.raises(MessageError, match="Share: from client 2, where owners deposit rows"):
+        with pytest.raises(MessageError, match="Share: from party 2, in another run"):
             member.receive(share)
         mail = [caused for hello in hellos for caused in roles.server.receive(hello)]
         (plan,) = [one for one in mail if isinstance(one, Plan) and one.recipient == 1]
@@ -289,8 +314,8 @@ class TestMessages:
     def test_labels_of_each_owner_follow_each_other(self, setup):
         assert isinstance(roles_of(setup), Roles)
         sizes = [len(rows) for rows in PARTIES]
-        sealed = bytes(sum(2 * rows + 32 for rows in sizes if rows))
-        found = sealed_labels_of(sizes, sealed)
+        sealed = bytes(sum(9 * rows + 32 for rows in sizes if rows))
+        found = sealed_labels_of(sizes, sealed, 3)
         assert {j: len(one) for j, one in found.items()} == {
-            j: 2 * rows + 32 for j, rows in enumerate(sizes, 1) if rows
+            j: 9 * rows + 32 for j, rows in enumerate(sizes, 1) if rows
         }

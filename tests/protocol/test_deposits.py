@@ -8,7 +8,9 @@ import pytest
 
 from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity, Roster
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import (
+    CheatError,
     DataError,
     MessageError,
     ParameterError,
@@ -17,14 +19,16 @@ from secfc.errors import (
     TooManyFaultsError,
 )
 from secfc.field.packing import unpack
+from secfc.field.primes import primes_of
 from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
 from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.sharing import deposit_proof, deposits
+from secfc.sharing.codewords import Codewords
 from secfc.sharing.complete import complete
 from secfc.sharing.deposit_proof import COVERS
-from secfc.sharing.deposits import Call, Intake, Owner, copies_of, sealed_labels_of
+from secfc.sharing.deposits import Call, Intake, Owner, label_shares_of, sealed_labels_of
 
 _RNG = np.random.default_rng(51)
 ROWS = [_RNG.normal(size=(m, 3)).round(2) for m in (4, 1, 6, 300)]
@@ -298,9 +302,18 @@ class TestComplete:
         assert list(intakes[3].held) == [1, 2]
 
 
+def shares_of(labels, k=JOB.k):
+    """Each member's shares, shape (k, m), of one-hot labels, as a run ends with them."""
+    code = Codewords(n=JOB.n, t=JOB.t, ell=JOB.ell, primes=primes_of(1))
+    bits = (np.array(labels) == np.arange(k)[:, np.newaxis]).astype(np.float64).reshape(1, 1, -1)
+    masks = np.stack([MaskSource().uniform(code.primes[0], (code.t, bits.shape[2]))])
+    values = np.concatenate([np.repeat(bits, code.ell, axis=1), masks], axis=1)
+    return [unpack(one[0]).reshape(k, -1) for one in code.deal(values, KERNELS)]
+
+
 class TestLabels:
-    def sealed(self, party, labels=(0, 2, 1, 1, 0)):
-        """What each member seals to owners 1 and 2, and owner 1."""
+    def sealed(self, party, labels=(0, 2, 1, 1, 0), changed=()):
+        """What each member seals to owners 1 and 2, and owner 1. `changed` members seal other shares."""
         first, second = party.owner(1), party.owner(2)
         given, intakes = [first.deposit(), second.deposit()], party.intakes
         for j, intake in intakes.items():
@@ -308,64 +321,79 @@ class TestLabels:
         found = complete(party.call, intakes)
         job = changed_job(JOB, owners=found.owners, deposits=found.deposits)
         out = {}
-        for j, intake in intakes.items():
+        for (j, intake), shares in zip(intakes.items(), shares_of(labels), strict=True):
             intake.keep(job.rows)
-            sealed = intake.seal_labels(np.array(labels[j] if isinstance(labels, dict) else labels))
-            out[j] = sealed_labels_of(found.owners, sealed)
+            if j in changed:
+                shares[1, 2] = (shares[1, 2] + 1) % party.call.primes[0]
+            out[j] = sealed_labels_of(found.owners, intake.seal_labels(shares), JOB.k)
         return first, second, out
 
     def test_an_owner_opens_the_labels_of_its_own_rows_and_no_others(self, party):
         first, second, sealed = self.sealed(party)
         assert first.open({j: own[1] for j, own in sealed.items()}).tolist() == [0, 2, 1, 1]
         assert second.open({j: own[2] for j, own in sealed.items()}).tolist() == [0]
-        with pytest.raises(TooManyFaultsError, match="owner 2: 0 equal copies of labels, 3 are needed"):
+        with pytest.raises(TooManyFaultsError, match="owner 2: 0 shares of labels, 6 are needed"):
             second.open({j: own[1] for j, own in sealed.items()})
 
-    def test_a_copy_is_its_members_own(self, party):
+    def test_a_share_is_its_members_own(self, party):
         first, _, sealed = self.sealed(party)
-        with pytest.raises(TooManyFaultsError, match="owner 1: 2 equal copies of labels, 3 are needed"):
-            first.open({1: sealed[1][1], 2: sealed[1][1], 3: sealed[3][1]})
+        copies = {j: own[1] for j, own in sealed.items() if j != 4} | {3: sealed[2][1]}
+        with pytest.raises(TooManyFaultsError, match="owner 1: 5 shares of labels, 6 are needed"):
+            first.open(copies)
 
-    @pytest.mark.parametrize("wrong", [b"", bytes(31), bytes(40)], ids=len)
-    def test_a_member_that_seals_other_labels_or_none_does_not_keep_an_owner_from_its_own(self, party, wrong):
-        said = {j: (0, 2, 1, 1, 0) for j in range(1, 8)} | {1: (1, 1, 1, 1, 1), 2: (0, 3, 1, 1, 0)}
-        first, _, sealed = self.sealed(party, said)
+    @pytest.mark.parametrize("wrong", [b"", bytes(31), bytes(16 + 36 + 16)], ids=len)
+    def test_what_is_no_share_does_not_count(self, party, wrong):
+        first, _, sealed = self.sealed(party)
         copies = {j: own[1] for j, own in sealed.items()} | {4: wrong}
         assert first.open(copies).tolist() == [0, 2, 1, 1]
 
-    def test_fewer_equal_copies_than_needed_are_refused(self, party):
-        said = {j: (0, 2, 1, 1, 0) for j in range(1, 8)} | {3: (1, 2, 1, 1, 0)}
-        first, _, sealed = self.sealed(party, said)
-        needed = copies_of(JOB)
-        assert needed == 3
-        for members in ((1, 2), (1, 2, 3)):
-            with pytest.raises(TooManyFaultsError, match="2 equal copies of labels, 3 are needed"):
-                first.open({j: sealed[j][1] for j in members})
-        assert first.open({j: sealed[j][1] for j in (1, 2, 4)}).tolist() == [0, 2, 1, 1]
+    def test_fewer_shares_than_notice_t_wrong_ones_are_refused(self, party):
+        first, _, sealed = self.sealed(party)
+        assert label_shares_of(JOB) == JOB.ell + 2 * JOB.t == 6
+        with pytest.raises(TooManyFaultsError, match="5 shares of labels, 6 are needed"):
+            first.open({j: sealed[j][1] for j in (1, 2, 4, 5, 7)})
+        assert first.open({j: sealed[j][1] for j in (1, 2, 4, 5, 6, 7)}).tolist() == [0, 2, 1, 1]
 
-    def test_labels_that_there_are_not_are_refused(self, party):
+    @pytest.mark.parametrize("liar", range(1, JOB.n + 1))
+    def test_a_wrong_share_of_any_member_is_corrected_with_all_shares_and_noticed_with_fewer(
+        self, party, liar
+    ):
+        first, second, sealed = self.sealed(party, changed=[liar])
+        copies = {j: own[1] for j, own in sealed.items()}
+        assert first.open(copies).tolist() == [0, 2, 1, 1]
+        del copies[liar % JOB.n + 1]
+        with pytest.raises(TooManyFaultsError, match="owner 1: more than 0 of 6 shares of labels are wrong"):
+            first.open(copies)
+        assert second.open({j: own[2] for j, own in sealed.items()}).tolist() == [0]
+
+    def test_t_members_that_lie_together_are_noticed(self, party):
+        first, _, sealed = self.sealed(party, changed=[2, 5])
+        with pytest.raises(TooManyFaultsError, match="owner 1: more than 1 of 7 shares of labels are wrong"):
+            first.open({j: own[1] for j, own in sealed.items()})
+
+    def test_what_is_no_label_is_refused(self, party):
         first, _, sealed = self.sealed(party, (0, 3, 1, 1, 0))
-        with pytest.raises(TooManyFaultsError, match="0 equal copies"):
+        with pytest.raises(CheatError, match="not one-hot"):
             first.open({j: own[1] for j, own in sealed.items()})
 
     def test_labels_are_sealed_once(self, party):
         intake = taken(party.intake(1), party.owner(2).deposit()[0])
         intake.keep(Deposited((0, 1, 0, 0), complete(party.call, {1: intake}).deposits))
-        first = intake.seal_labels(np.array([2]))
-        assert intake.seal_labels(np.array([1])) is first
+        first = intake.seal_labels(np.array([[2.0]]))
+        assert intake.seal_labels(np.array([[1.0]])) is first
 
     def test_the_same_deposit_in_another_run_has_its_labels_sealed_under_another_key(self, party):
         """Under the same key and nonce, AES-GCM would show which bits of labels differ."""
         owner, sealed = party.owner(4), []
-        given, zeros = owner.deposit(), np.zeros(300, dtype=int)
-        for j in (1, 1, 2, 3):
+        given, shares = owner.deposit(), shares_of([0] * 300)
+        for j in (1, *range(1, 8)):
             intake = taken(party.intake(j), given[j - 1])
             intake.keep(Deposited((0, 0, 0, 300), complete(party.call, {1: intake}).deposits))
-            sealed.append(intake.seal_labels(zeros))
-        assert len({one[:16] for one in sealed}) == 4
+            sealed.append(intake.seal_labels(shares[j - 1]))
+        assert len({one[:16] for one in sealed}) == 8
         assert sealed[0][16:32] != sealed[1][16:32]
         for copy in sealed[:2]:
-            assert owner.open({1: copy, 2: sealed[2], 3: sealed[3]}).tolist() == [0] * 300
+            assert owner.open(dict(enumerate([copy, *sealed[2:]], 1))).tolist() == [0] * 300
 
 
 def test_masks_are_fresh_for_each_deposit(party):

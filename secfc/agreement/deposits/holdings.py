@@ -45,7 +45,7 @@ from secfc.field.residues import MAX_ROWS
 from secfc.protocol.job.cases import Deposited
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.sharing.complete import Complete, complete
-from secfc.sharing.deposits import Call, copies_of
+from secfc.sharing.deposits import Call
 from secfc.tables.toml_file import FileSchema, ListOf, check_values
 
 _LOG = logging.getLogger(__name__)
@@ -265,12 +265,13 @@ class Deposits:
         self.store.write(self._runs(member), b"".join(runs[: self.agreement.runs]))
 
     def runs(self) -> list[bytes]:
-        """Runs that enough members name, sorted: with fewer no owner has enough equal copies of labels."""
+        """Runs that an honest member names, sorted: at most max(t, A) others do."""
         named: Counter[bytes] = Counter()
         for _, data in self.of_members(self._runs, most=RUN_ID_BYTES * self.agreement.runs):
             size = RUN_ID_BYTES
             named.update({data[at : at + size] for at in range(0, len(data) - size + 1, size)})
-        return sorted(run for run, count in named.items() if count >= copies_of(self.agreement.job))
+        liars = max(self.agreement.job.t, self.agreement.job.max_liars)
+        return sorted(run for run, count in named.items() if count > liars)
 
     def _runs(self, member: int) -> str:
         return f"{self.folder}/runs/{member}"

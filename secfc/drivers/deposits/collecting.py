@@ -6,7 +6,7 @@ keeps the channel to each owner and moves the shares to the client's points at o
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -36,8 +36,8 @@ from secfc.drivers.deposits.owner_labels import owner_labels
 from secfc.drivers.deposits.shelf import Shelf
 from secfc.drivers.sites.past_runs import PastRuns
 from secfc.errors import AgreementError, MessageError, ParameterError, SecFCError, StorageError
-from secfc.field.array_types import Labels
-from secfc.kmeans.coded_distance import CodedPoints
+from secfc.field.array_types import Floats
+from secfc.field.packing import PackedResidues
 from secfc.protocol.job.cases import Deposited
 from secfc.sharing.deposits import Intake, digest_of, sealed_labels_of
 from secfc.tables.outputs import check_new_file
@@ -316,8 +316,8 @@ class Collected:
             f"close --without {owner} leaves the owner out)"
         )
 
-    def store(self, points: CodedPoints, primes: int) -> int:
-        """Read the deposits, check them again, and move shares to a client's points.
+    def store(self, keep: Callable[[PackedResidues, int], None], primes: int) -> int:
+        """Read the deposits, check them again, and give shares to `keep` (`Intake.store`).
 
         Raises StorageError with the owner if one is not the deposit that this member signed.
         """
@@ -327,22 +327,22 @@ class Collected:
             for owner in (*block.names, *block.not_taken):
                 if found.get(owner) != self._held[owner]:
                     raise self._gone(owner, block.not_taken.get(owner, "it is another one"))
-            start = block.intake.store(points, primes, start)
+            start = block.intake.store(keep, primes, start)
             self._intakes.append(block.intake)
         return start
 
-    def seal_labels(self, labels: Labels) -> bytes:
-        """The labels of each owner's rows, sealed to the owner for this run, concatenated."""
+    def seal_labels(self, shares: Floats) -> bytes:
+        """Shares of the labels of each owner's rows, sealed to the owner for this run, concatenated."""
         parts, start = [], 0
         for intake in self._intakes:
             stop = start + sum(rows for rows, _ in intake.held.values())
-            parts.append(intake.seal_labels(labels[start:stop], self._run))
+            parts.append(intake.seal_labels(shares[:, start:stop], self._run))
             start = stop
         return b"".join(parts)
 
     def labels_file(self, sealed: bytes) -> bytes:
         """Sealed labels as a file."""
-        return owner_labels(sealed_labels_of(self._owners, sealed))
+        return owner_labels(sealed_labels_of(self._owners, sealed, self._member.agreement.job.k))
 
     def publish(self) -> None:
         """Write owners' labels of this run to the store."""

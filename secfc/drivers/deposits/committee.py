@@ -15,7 +15,7 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.sharing.complete import Complete, complete
-from secfc.sharing.deposits import Call, Intake, Owner, copies_of, sealed_labels_of
+from secfc.sharing.deposits import Call, Intake, Owner, label_shares_of, sealed_labels_of
 
 _TOGETHER = 256
 """Owners whose deposits are made before members take them."""
@@ -95,9 +95,10 @@ class Committee:
 
     def labels(self, sealed: Mapping[int, bytes]) -> dict[int, Labels]:
         """Labels of each owner's rows, opened from what members sealed. Empty if too few members sealed."""
-        if len(sealed) < copies_of(self.call.job):
+        job = self.call.job
+        if len(sealed) < label_shares_of(job):
             return {}
-        of_members = {j: sealed_labels_of(self.complete.owners, sealed[j]) for j in sorted(sealed)}
+        of_members = {j: sealed_labels_of(self.complete.owners, sealed[j], job.k) for j in sorted(sealed)}
 
         def open_(number: int) -> Labels:
             return self.owners[number].open({j: found[number] for j, found in of_members.items()})

@@ -27,7 +27,14 @@ from secfc.drivers.deposits.committee import kernels_of
 from secfc.drivers.deposits.owner_labels import labels_for, most_bytes
 from secfc.drivers.sites.past_runs import PastRuns
 from secfc.drivers.sites.row_marks import is_marked, mark_of
-from secfc.errors import AgreementError, DataError, SecFCError, StorageError, TooManyFaultsError
+from secfc.errors import (
+    AgreementError,
+    CheatError,
+    DataError,
+    SecFCError,
+    StorageError,
+    TooManyFaultsError,
+)
 from secfc.errors.codes import Code
 from secfc.field.array_types import Labels
 from secfc.sharing.deposits import Call, Owner
@@ -117,8 +124,8 @@ class Depositor:
     def open(self) -> list[Opened]:
         """Open the labels that members wrote for this owner in each run. Write those that are new.
 
-        Raises AgreementError without a receipt, TooManyFaultsError or StorageError if no run has enough equal
-        copies and none has new labels, AgreementError if its folder has results of another job, and DataError
+        Raises AgreementError without a receipt, TooManyFaultsError or StorageError if no run has enough right
+        shares and none has new labels, AgreementError if its folder has results of another job, and DataError
         if the site's rows are not the deposited ones.
         """
         receipts, call = list(self._kept()), self._call()
@@ -146,7 +153,7 @@ class Depositor:
                     raise AgreementError(
                         f"{self._site.party}: {target}: it has results of another job or site"
                     )
-            except (TooManyFaultsError, StorageError, AgreementError) as error:
+            except (TooManyFaultsError, CheatError, StorageError, AgreementError) as error:
                 # A new one: the traceback of `error` refers to all copies.
                 failed = failed or type(error)(str(error), code=error.code)
                 continue
@@ -199,10 +206,10 @@ class Depositor:
     def _copies(self, run: bytes) -> dict[int, bytes]:
         """What each member that has a file of labels in the store says it sealed to this owner number."""
         assert self.agreement.owners is not None
-        rows, number = self.agreement.owners.most_rows, self._certificate.number
-        most = most_bytes(owners=owners_of(self.agreement), rows=rows)
+        rows, number, k = self.agreement.owners.most_rows, self._certificate.number, self.agreement.job.k
+        most = most_bytes(owners=owners_of(self.agreement), rows=rows, k=k)
         files = self._deposits.of_members(partial(self._deposits.labels, run), most=most)
-        return {member: labels_for(data, number, rows=rows) for member, data in files}
+        return {member: labels_for(data, number, rows=rows, k=k) for member, data in files}
 
     def _call(self) -> Call:
         keys = [b""] * owners_of(self.agreement)

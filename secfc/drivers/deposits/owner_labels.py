@@ -1,8 +1,8 @@
-"""The file of labels that a member of a committee leaves for owners.
+"""The file of shares of labels that a member of a committee leaves for owners.
 
 ::
 
-    file = of each owner that has rows, ascending: owner (4) | bytes (4) | labels, sealed by one member
+    file = of each owner that has rows, ascending: owner (4) | bytes (4) | sealed shares of labels
 """
 
 import struct
@@ -18,7 +18,7 @@ def owner_labels(sealed: Mapping[int, bytes]) -> bytes:
     return b"".join(_RECORD.pack(owner, len(one)) + one for owner, one in sealed.items())
 
 
-def labels_for(file: bytes, number: int, *, rows: int) -> bytes:
+def labels_for(file: bytes, number: int, *, rows: int, k: int) -> bytes:
     """What a member has sealed to an owner of at most so many rows.
 
     Empty if there is nothing, or if the file is invalid in what is read: at most the records of `number`
@@ -28,7 +28,7 @@ def labels_for(file: bytes, number: int, *, rows: int) -> bytes:
     while at + _RECORD.size <= len(file):
         owner, size = _RECORD.unpack_from(file, at)
         at += _RECORD.size
-        if not before < owner <= number or size > min(label_bytes(rows), len(file) - at):
+        if not before < owner <= number or size > min(label_bytes(rows, k), len(file) - at):
             return b""
         if owner == number:
             return file[at : at + size]
@@ -36,6 +36,6 @@ def labels_for(file: bytes, number: int, *, rows: int) -> bytes:
     return b""
 
 
-def most_bytes(*, owners: int, rows: int) -> int:
+def most_bytes(*, owners: int, rows: int, k: int) -> int:
     """Of a file with so many owners of at most so many rows."""
-    return owners * (_RECORD.size + label_bytes(rows))
+    return owners * (_RECORD.size + label_bytes(rows, k))

@@ -34,10 +34,12 @@ def check_range(
     of_segments = [sums * me.constant([1], segment=segment) for segment in range(me.code.ell)]
     both = [joined([one, 0 - one], 1) for one in of_segments]
     numbers = joined(both, 1) + me.constant(limits).reshape(-1, 1)
-    yield from _check(me, numbers.reshape(numbers.size), [numbers.shape[1]] * len(groups), parts.groups)
+    of_groups = [numbers.shape[1]] * len(groups)
+    numbers, deposited = numbers.reshape(numbers.size), layout.deposited
+    yield from _check(me, numbers, of_groups, parts.groups, deposited=deposited)
     within = me.constant([radius**2]) - rows.norms
     counts = [rows.stop - rows.start for rows in map(parts.owned, parts.owners)]
-    yield from _check(me, within, counts, parts.owners)
+    yield from _check(me, within, counts, parts.owners, deposited=deposited)
 
 
 def _random_sums(me: Party, rows: Rows, groups: Sequence[slice], coin: bytes) -> Shared:
@@ -51,7 +53,12 @@ def _random_sums(me: Party, rows: Rows, groups: Sequence[slice], coin: bytes) ->
 
 
 def _check(
-    me: Party, numbers: Shared, counts: Sequence[int], whose: Sequence[tuple[int, ...]]
+    me: Party,
+    numbers: Shared,
+    counts: Sequence[int],
+    whose: Sequence[tuple[int, ...]],
+    *,
+    deposited: bool,
 ) -> Generator[None, None, None]:
     """RangeError unless numbers, those of each of `whose` in turn, are at least 0."""
     wrong = (yield from negative(me, numbers)).reshape(1, -1)
@@ -62,10 +69,12 @@ def _check(
     if not all(right):
         some = "some of " if any(len(group) > 1 for group in whose) else ""
         wrongly = "" if me.max_liars else ", or a client answered wrongly about them"
-        text = f"rows of {some}clients {', '.join(map(str, named))} are beyond the public bound{wrongly}"
-        raise RangeError(f"{text}; no label was opened", clients=named)
+        kind = "owners" if deposited else "clients"
+        text = f"rows of {some}{kind} {', '.join(map(str, named))} are beyond the public bound{wrongly}"
+        whom = [] if deposited else named, named if deposited else []
+        raise RangeError(f"{text}; no label was opened", clients=whom[0], owners=whom[1])
 
 
 def most_numbers(job: Job, rows: int) -> int:
     """Most numbers that are compared at once."""
-    return max(rows, 2 * VALUES * job.ell * min(job.n, RANGE_GROUPS))
+    return max(rows, 2 * VALUES * job.ell * min(job.dealers, RANGE_GROUPS))

@@ -5,10 +5,10 @@
 
 from collections.abc import Callable
 
-from secfc.protocol.job.cases import Centres, Cluster, Disclosed, LabelsOnly, Method, Own, Rows
+from secfc.protocol.job.cases import Centres, Cluster, Disclosed, LabelsOnly, Method, Rows, Union
 
 NEEDED: dict[str, Callable[[Rows, Method, Disclosed, Centres], bool]] = {
-    "clients hold the rows": lambda rows, method, disclosure, opened: isinstance(rows, Own),
+    "no union of IDs": lambda rows, method, disclosure, opened: not isinstance(rows, Union),
     "disclosure 'labels'": lambda rows, method, disclosure, opened: isinstance(disclosure, LabelsOnly),
     "one k": lambda rows, method, disclosure, opened: isinstance(method, Cluster),
     "one start": lambda rows, method, disclosure, opened: method.n_init == 1,

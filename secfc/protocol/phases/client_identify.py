@@ -151,13 +151,13 @@ class ClientIdentify(ClientPhase):
         if peers.left_out:
             context.refuse_without("Plan", min(peers.left_out))
         layout, start = self._layout(clients, message.weights), self._start(clients, message.start)
-        if job.is_program:
-            program = ClientProgram(context, peers, layout=layout, rows=self._rows, start=start)
-            return program, program.begin(self._early_steps)
         if isinstance(job.rows, Deposited):
             if layout.m:
                 raise MessageError("Plan: a client has rows, where owners deposit them")
             layout = Layout(job.rows.owners, deposited=True)
+        if job.is_program:
+            program = ClientProgram(context, peers, layout=layout, rows=self._rows, start=start)
+            return program, program.begin(self._early_steps)
         if context.number > job.n:
             if isinstance(job.rows, Union):
                 layout = Layout((job.rows.cap,) * job.n, common=True)

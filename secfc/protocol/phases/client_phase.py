@@ -21,11 +21,16 @@ from secfc.sharing.client_shares import ClientSharing
 
 
 class ClientPhase(ABC):
-    """A phase of a client. `planned` has all rows of the plan; for the rest see `Client`."""
+    """A phase of a client. `planned` has all rows of the plan; for the rest see `Client`.
+
+    `label_shares`, shape (k, m), are a committee member's shares of final labels, one-hot, modulo the first
+    prime, once the run has ended.
+    """
 
     planned: Layout | None = None
     union_rows: Ints | None = None
     labels: Labels | None = None
+    label_shares: Floats | None = None
     centres: Floats | None = None
     deviations: Floats | None = None
     round: int = 0  # of the last question, from 1

@@ -4,8 +4,10 @@ import numpy as np
 
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.field.array_types import Floats, Labels
+from secfc.operations.beginning.deposited import ToRead
 from secfc.operations.beginning.rows import SharedRows, ToShare
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice
 from secfc.protocol.messages.turns import RepeatedError
@@ -70,7 +72,7 @@ class ClientProgram(ClientPhase):
         me.secrets = secrets_of(me.roles.everybody, peers.all_channels, lambda: context.masks.octets(32))
         brought = Brought(
             run=context.session.run,
-            rows=ToShare(own=[rows], unit=job.unit, width=job.width, allocate=context.allocate),
+            rows=_given(context, rows),
             value=peers.coin,
             commitments=peers.commitments,
             start=start,
@@ -119,7 +121,8 @@ class ClientProgram(ClientPhase):
         messages = self._steps.go_on()
         found = self._steps.result
         if found is not None:
-            self.labels = np.empty(0, dtype=np.int32) if found.labels is None else found.labels
+            own, self.label_shares = found.labels.own, found.labels.shares
+            self.labels = np.empty(0, dtype=np.int32) if own is None else own
             self.ended = found.n_iter, found.converged
         return messages
 
@@ -143,3 +146,10 @@ class ClientProgram(ClientPhase):
         context = self._context
         context.limits.check_round(context.job, client=context.number, round_=number)
         self.round = number
+
+
+def _given(context: ClientContext, rows: Floats) -> ToShare | ToRead:
+    job = context.job
+    if isinstance(job.rows, Deposited):
+        return ToRead(deposits=context.deposits, width=job.width, allocate=context.allocate)
+    return ToShare(own=[rows], unit=job.unit, width=job.width, allocate=context.allocate)

@@ -1,7 +1,10 @@
 """The phase *reveal* of a client: it compares its result with that of others, and opens centres."""
 
+import numpy as np
+
 from secfc.field.array_types import Labels
 from secfc.protocol.context import Peers
+from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import Finish, Message
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
@@ -16,6 +19,8 @@ class ClientReveal(ClientPhase):
     def __init__(self, job: Job, peers: Peers, held: Held, *, result: Finish, labels: Labels) -> None:
         self.planned, self.union_rows = held.planned, held.union_rows
         self.labels, self.result, self.held = labels, result, held
+        if isinstance(job.rows, Deposited):  # public labels: each share is the value
+            self.label_shares = (labels == np.arange(job.k)[:, np.newaxis]).astype(np.float64)
         self._job, self._peers = job, peers
 
     def step(self, message: Message) -> ClientStep:

@@ -11,9 +11,12 @@ import numpy as np
 from secfc.errors import MessageError
 from secfc.field.array_types import Labels
 from secfc.kmeans.search import LabelResult
+from secfc.operations.beginning.deposited import ToRead
 from secfc.operations.beginning.rows import SharedRows, ToShare
 from secfc.protocol.context import in_memory
 from secfc.protocol.introductions import Introductions
+from secfc.protocol.job.cases import Deposited
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import SERVER, Message, Step, StepReport
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
 from secfc.protocol.program.letters import letters_of
@@ -49,7 +52,7 @@ class ServerProgram(ServerPhase):
         me.inbox.lost |= context.gathering.left_out.keys()
         brought = Brought(
             run=context.session.run,
-            rows=ToShare(own=[], unit=job.unit, width=job.width, allocate=in_memory),
+            rows=_given(job),
             value=b"",
             commitments={j: self.introductions.commitment(j) for j in job.comparers},
             start=self.introductions.start(layout) if job.method.init == "labels" else None,
@@ -145,3 +148,9 @@ class ServerProgram(ServerPhase):
     def round_is(self, number: int) -> None:
         """See `Watching`."""
         self._round = self.context.gathering.round = number
+
+
+def _given(job: Job) -> ToShare | ToRead:
+    if isinstance(job.rows, Deposited):
+        return ToRead(deposits=None, width=job.width, allocate=in_memory)
+    return ToShare(own=[], unit=job.unit, width=job.width, allocate=in_memory)

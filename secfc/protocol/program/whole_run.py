@@ -12,14 +12,14 @@ from secfc.kmeans.start import random_partition
 from secfc.kmeans.stopping import Stopping
 from secfc.operations.beginning.coin import tossed
 from secfc.operations.beginning.in_range import check_range
-from secfc.operations.beginning.rows import SharedRows, ToShare, shared_rows
+from secfc.operations.beginning.rows import SharedRows
 from secfc.operations.secure import Secure
 from secfc.operations.starts.plus_plus import plus_plus
 from secfc.operations.starts.public import public_sets
-from secfc.operations.to_owners import to_owners
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
+from secfc.protocol.program.whose_rows import Given, Labelled, labels_of_rows, rows_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Brought:
     """
 
     run: bytes = field(repr=False)
-    rows: ToShare
+    rows: Given
     value: bytes = field(repr=False)
     commitments: Mapping[int, bytes] = field(repr=False)
     start: Labels | None = field(repr=False)
@@ -54,12 +54,12 @@ class Watching(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """How a run ended. `labels` are those of a party's own rows, `start` the first sets of all rows.
+    """How a run ended. `start` are the first sets of all rows.
 
     Sets of rows that were drawn in secret nobody knows: they are -1.
     """
 
-    labels: Labels | None = field(repr=False)
+    labels: Labelled
     start: Labels = field(repr=False)
     n_iter: int
     converged: bool
@@ -72,7 +72,7 @@ def whole_run(
 
     RangeError for rows beyond the bound, ParameterError if the rows that are in do not fit the job.
     """
-    shared = yield from shared_rows(me, planned, brought.rows)
+    shared = yield from rows_of(me, planned, brought.rows)
     inside = me.number not in shared.lost and me.number not in shared.cheats
     if inside:
         watching.rows_are(shared)
@@ -94,8 +94,7 @@ def whole_run(
     operations = Secure(me, shared.rows, first, weights, job.k, on_round=watching.round_is)
     fewest = Stopping(m=layout.m, max_iter=job.method.max_iter, tol_moved=job.method.tol_moved).fewest
     ended = yield from lloyd(operations, k=job.k, max_iter=job.method.max_iter, fewest=fewest)
-    owned = {j: layout.rows(j) for j, count in enumerate(layout.counts, 1) if count}
-    labels = yield from to_owners(me, ended.labels, owned)
+    labels = yield from labels_of_rows(me, ended.labels, layout)
     return Found(labels=labels, start=start, n_iter=ended.n_iter, converged=ended.converged)
 
 

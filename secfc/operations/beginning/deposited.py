@@ -1,0 +1,37 @@
+"""Rows that owners deposited before the run. Each holder reads its own shares. Nothing is sent or opened.
+
+Holders checked the proof of every deposit when they took it (`secfc.sharing.deposits`), and the job that all
+parties agreed on has a digest of all deposits. No row leaves with a lost holder.
+"""
+
+from dataclasses import dataclass, field
+
+from secfc.field.packing import PackedResidues
+from secfc.operations.beginning.rows import SharedRows
+from secfc.protocol.context import Allocate, HeldDeposits
+from secfc.protocol.job.row_layout import Layout
+from secfc.protocol.parties.party import Party
+from secfc.sharing.rows import Rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToRead:
+    """A holder's deposits, None at another party. A segment has `width` columns."""
+
+    deposits: HeldDeposits | None = field(repr=False)
+    width: int
+    allocate: Allocate = field(repr=False)
+
+
+def deposited_rows(me: Party, layout: Layout, given: ToRead) -> SharedRows:
+    """The rows of a layout, which are numbered by owner."""
+    primes, held = me.code.primes, None
+    if me.holds and given.deposits is not None:
+        shares = held = given.allocate((len(primes), given.width + 1, layout.m))
+
+        def keep(residues: PackedResidues, start: int) -> None:
+            me.kernels.store(residues.planes(), primes, shares, start)
+
+        given.deposits.store(keep, len(primes))
+    rows = Rows(primes, given.width, layout.m, held, me.kernels)
+    return SharedRows(rows=rows, layout=layout, lost=(), cheats={}, unread=())
