@@ -4,6 +4,12 @@ import numpy as np
 
 from secfc.field.array_types import Floats, Ints, Labels
 
+UNION_IS_OPEN = (
+    ". Before you repeat the run without that client: the union of the new run would show how many rows "
+    "that client held, and somebody who can guess IDs would learn which"
+)
+"""A warning for whoever wants to repeat a run with membership privacy without one of its clients."""
+
 
 class OwnRows:
     """Rows to share, (m_j, d), block by block, and their numbers among all rows.
@@ -19,11 +25,23 @@ class OwnRows:
         """The rows to share with these numbers. Blocks with zeros are made again and never stored."""
         if isinstance(self._at, slice):
             return self._rows[rows.start - self._at.start : rows.stop - self._at.start]
-        low, high = np.searchsorted(self._at, [rows.start, rows.stop], sorter=self._order)
-        held = self._order[low:high]
+        held, places = self.among(rows)
         block = np.zeros((rows.stop - rows.start, self._rows.shape[1]))
-        block[self._at[held] - rows.start] = self._rows[held]
+        block[places] = self._rows[held]
         return block
+
+    def among(self, rows: slice) -> tuple[Ints, Ints]:
+        """Which of its own rows have one of these numbers, and the places of these numbers."""
+        numbers = self.numbers
+        low, high = np.searchsorted(numbers, [rows.start, rows.stop], sorter=self._order)
+        held = self._order[low:high]
+        return held, numbers[held] - rows.start
+
+    @property
+    def numbers(self) -> Ints:
+        """The numbers of its own rows, with membership privacy."""
+        assert not isinstance(self._at, slice)
+        return self._at
 
     def forget(self) -> None:
         """Drop the rows, once they are shared."""

@@ -25,6 +25,7 @@ from secfc.sharing.dealing import (
     covers_of,
     sizes_of,
 )
+from secfc.sharing.own_rows import UNION_IS_OPEN
 from secfc.sharing.unread import cannot_be_honest
 
 
@@ -140,13 +141,6 @@ class Inquiry:
         except SealError:
             return False
         return True
-
-
-UNION_IS_OPEN = (
-    ". Before you repeat the run without that client: the union of the new run would show how many rows "
-    "that client held, and somebody who can guess IDs would learn which"
-)
-"""A warning for whoever wants to repeat a run with membership privacy without one of its clients."""
 
 
 class ShareChecks:

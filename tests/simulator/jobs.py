@@ -47,7 +47,8 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
     "union" (clients with hidden numbers of rows), "overlap" (such clients, of which two have a row of one
     ID) or "owners", who deposit them with the clients.
     """
-    program, clients = rows_of == "program", rows_of in {"clients", "program"}
+    clients = rows_of in {"clients", "program"}
+    program = rows_of == "program" or (not clients and rng.random() < 0.6)
     labels, d = rng.random() < 0.4 or program, rng.choice(COLUMNS)
     parties = size.n if rows_of != "owners" else rng.randint(1, 5)
     counts = [rng.choice((0, 1, 2, 2, 3)) for _ in range(parties)]
@@ -75,7 +76,7 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         options["step"] = 1.0
     else:
         options["precision"] = rng.choice((1, 3, 12, 20, 32, 52))
-    if rows_of not in {"owners", "program"} and rng.random() < 0.3:
+    if rows_of != "owners" and not program and rng.random() < 0.3:
         options["reveal_to"] = tuple(sorted(rng.sample(range(1, size.n + 1), rng.choice((1, 2)))))
     if rows_of in {"union", "overlap"}:
         options["ids_cap"] = sum(counts) + rng.choice((0, 1, 3))

@@ -22,6 +22,7 @@ from secfc.field.residues import reduce
 from secfc.kmeans.sets import asked_about, set_sizes
 from secfc.lagrange.points import evaluation_points
 from secfc.protocol.client import Client
+from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import (
     KINDS,
@@ -251,12 +252,19 @@ class LyingClient(Client):
         """The residues of an answer, or of a step."""
         primes, columns = (self._job.residues(self._weight), 1) if at[0] == _RANGE_ROUND else self._question
         if what in STEPS:
-            assert self.phase.planned is not None
-            primes = 1 if what in {"share", "labels"} else self._job.residues(self.phase.planned.weight)
+            primes = 1 if what in {"share", "labels"} else self._job.residues(self._weight_of_all)
             columns = 1
         answer = bytearray(payload[self._first_residue(what, at) :])
         shape = primes, columns, len(answer) // (BYTES_PER_RESIDUE * primes * columns)
         return PackedResidues(shape=shape, payload=answer)
+
+    @property
+    def _weight_of_all(self) -> int:
+        """The weight of all planned rows. A member sends its first letters when it takes the plan."""
+        if isinstance(self._job.rows, Deposited):
+            return sum(self._job.rows.owners)
+        assert self.phase.planned is not None
+        return self.phase.planned.weight
 
     def _distorted(self, messages: list[Message]) -> list[Message]:
         changed: list[Message] = []

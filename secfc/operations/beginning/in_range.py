@@ -70,7 +70,8 @@ def _check(
         some = "some of " if any(len(group) > 1 for group in whose) else ""
         wrongly = "" if me.max_liars else ", or a client answered wrongly about them"
         kind = "owners" if deposited else "clients"
-        text = f"rows of {some}{kind} {', '.join(map(str, named))} are beyond the public bound{wrongly}"
+        of = f" of {some}{kind} {', '.join(map(str, named))}" if named else ""
+        text = f"rows{of} are beyond the public bound{wrongly}"
         whom = [] if deposited else named, named if deposited else []
         raise RangeError(f"{text}; no label was opened", clients=whom[0], owners=whom[1])
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from secfc.errors import TooManyFaultsError
-from secfc.field.array_types import Floats, Shares
+from secfc.field.array_types import Floats, Ints, Shares
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import pack
 from secfc.field.residues import reduce
@@ -21,6 +21,7 @@ from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.dealing import Dealt, dealt_by_owners
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
+from secfc.sharing.shared import Shared
 from secfc.sharing.unread import Pair, apart, cannot_be_honest, open_pairs
 
 BLOCK = 1 << 22
@@ -28,11 +29,23 @@ BLOCK = 1 << 22
 
 
 @dataclass(frozen=True, kw_only=True)
+class Covers:
+    """Of rows whose owners nobody knows: [sum of all clients' covers], shape (m,), modulo the first prime.
+
+    A client has its `own`, shape (ell, m_j), and the `numbers` of its rows, shape (m_j,).
+    """
+
+    shared: Shared
+    own: Floats = field(repr=False)
+    numbers: Ints | None = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class SharedRows:
     """The rows that are in, `layout`, and why others are not.
 
     `lost` are owners that were lost, `cheats` parties that lied, by number, with the reason. `unread` are
-    pairs of an owner and a holder that refuses its shares, of which one lies.
+    pairs of an owner and a holder that refuses its shares, of which one lies. Rows of a union have `covers`.
     """
 
     rows: Rows
@@ -40,6 +53,12 @@ class SharedRows:
     lost: tuple[int, ...]
     cheats: dict[int, str]
     unread: tuple[Pair, ...]
+    covers: Covers | None = None
+
+    @property
+    def left_out(self) -> dict[int, str]:
+        """Owners whose rows are not in, with the reason."""
+        return {} if self.layout.common else dict.fromkeys(self.lost, "absent") | self.cheats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +99,7 @@ def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, N
         lost |= sizes.keys() - set(dealings.kept)
         left -= lost | cheats.keys()
     unread = open_pairs(refused, lost | cheats.keys())
-    _set_aside(me, cheats, unread)
+    set_aside(me, cheats, unread)
     layout = planned.without(lost | cheats.keys())
     rows = Rows(primes, width, layout.m, _kept(held, planned, layout), me.kernels)
     return SharedRows(rows=rows, layout=layout, lost=tuple(sorted(lost)), cheats=cheats, unread=tuple(unread))
@@ -121,7 +140,7 @@ def _kept(held: Shares | None, planned: Layout, layout: Layout) -> Shares | None
     return held[..., inside]
 
 
-def _set_aside(me: Party, cheats: dict[int, str], unread: list[Pair]) -> None:
+def set_aside(me: Party, cheats: dict[int, str], unread: list[Pair]) -> None:
     """Use no shares of who lies, or may lie: recipients, and dealers of pairs without a party in common."""
     pairs = apart(unread)
     if len(cheats) + len(pairs) > me.max_liars:

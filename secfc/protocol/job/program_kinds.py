@@ -5,10 +5,9 @@
 
 from collections.abc import Callable
 
-from secfc.protocol.job.cases import Centres, Cluster, Disclosed, LabelsOnly, Method, Rows, Union
+from secfc.protocol.job.cases import Centres, Cluster, Disclosed, LabelsOnly, Method, Rows
 
 NEEDED: dict[str, Callable[[Rows, Method, Disclosed, Centres], bool]] = {
-    "no union of IDs": lambda rows, method, disclosure, opened: not isinstance(rows, Union),
     "disclosure 'labels'": lambda rows, method, disclosure, opened: isinstance(disclosure, LabelsOnly),
     "one k": lambda rows, method, disclosure, opened: isinstance(method, Cluster),
     "one start": lambda rows, method, disclosure, opened: method.n_init == 1,

@@ -16,7 +16,7 @@ class Step(BetweenClients, number=35, phase="iterate"):
     """What a party sends another. `place` counts the sender's messages to the recipient."""
 
     # It may arrive before the plan, and after the run has ended for its recipient.
-    states = frozenset({State.IDENTIFY, State.ITERATE, State.DONE})
+    states = frozenset({State.IDENTIFY, State.UNION, State.ITERATE, State.DONE})
     purpose = b"step"
     rounds = with_helpers = needed = True
     at_first = "share"
@@ -38,7 +38,8 @@ class StepReport(ToServer, number=36, phase="iterate"):
 class StepNotice(FromServer, number=37, phase="iterate"):
     """What the coordinator tells a party, and everybody else too."""
 
-    states = frozenset({State.ITERATE, State.DONE})
+    # It may arrive before the other clients' `UnionCheck`.
+    states = frozenset({State.UNION, State.ITERATE, State.DONE})
     rounds = with_helpers = True
     at_first = "share"
 

@@ -15,6 +15,7 @@ from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.phases.client_program import ClientProgram, EarlySteps
 from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.phases.client_union import ClientUnion
+from secfc.protocol.program.whose_rows import given_by
 from secfc.protocol.states import State
 from secfc.protocol.witness import quorum
 from secfc.psu.tokens import RowIds
@@ -155,12 +156,13 @@ class ClientIdentify(ClientPhase):
             if layout.m:
                 raise MessageError("Plan: a client has rows, where owners deposit them")
             layout = Layout(job.rows.owners, deposited=True)
-        if job.is_program:
-            program = ClientProgram(context, peers, layout=layout, rows=self._rows, start=start)
+        if isinstance(job.rows, Union) and context.number > job.n:
+            layout = Layout((job.rows.cap,) * job.n, common=True)
+        if job.is_program and self._ids is None:
+            given = given_by(job, self._rows, context.allocate, context.deposits)
+            program = ClientProgram(context, peers, layout=layout, rows=given, start=start)
             return program, program.begin(self._early_steps)
         if context.number > job.n:
-            if isinstance(job.rows, Union):
-                layout = Layout((job.rows.cap,) * job.n, common=True)
             return ClientCompare(context, peers, layout=layout), []
         if self._ids is None:
             at = slice(0, layout.m) if layout.deposited else layout.rows(context.number)
@@ -175,6 +177,12 @@ class ClientIdentify(ClientPhase):
             if one.rows:
                 raise MessageError(f"Plan: client {j} tells a number of rows, which membership privacy hides")
         union = ClientUnion(
-            context, peers, rows=self._rows, ids=self._ids, deals=self._early_deals, shares=self.early_shares
+            context,
+            peers,
+            rows=self._rows,
+            ids=self._ids,
+            deals=self._early_deals,
+            shares=self.early_shares,
+            steps=self._early_steps,
         )
         return union, union.begin()

@@ -3,11 +3,9 @@
 import numpy as np
 
 from secfc.errors import CheatError, MessageError, ParameterError
-from secfc.field.array_types import Floats, Labels
-from secfc.operations.beginning.deposited import ToRead
-from secfc.operations.beginning.rows import SharedRows, ToShare
+from secfc.field.array_types import Ints, Labels
+from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice
 from secfc.protocol.messages.turns import RepeatedError
@@ -15,23 +13,24 @@ from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.program.party_of import party_of
 from secfc.protocol.program.stepping import Stepping, secrets_of
 from secfc.protocol.program.whole_run import Brought, Found, whole_run
+from secfc.protocol.program.whose_rows import Given
 from secfc.protocol.states import State
 
 MOST_EARLY = 8
-"""Messages of a party that are kept until the plan. Before this party takes part it sends fewer."""
+"""Messages of a party that are kept until the program. Before this party takes part it sends fewer."""
 
 
 class EarlySteps:
-    """Messages that came before the plan, in order."""
+    """Messages that came before the plan, or the union, in order."""
 
     def __init__(self) -> None:
-        self.messages: list[Step] = []
+        self.messages: list[Step | StepNotice] = []
         self.spoilt: set[int] = set()  # who also sent what cannot be read
 
-    def keep(self, message: Step) -> None:
+    def keep(self, message: Step | StepNotice) -> None:
         """Keep one. MessageError for too many of its sender."""
         if sum(one.sender == message.sender for one in self.messages) >= MOST_EARLY:
-            raise MessageError(f"Step: more than {MOST_EARLY} of party {message.sender} before the plan")
+            raise MessageError(f"Step: more than {MOST_EARLY} of party {message.sender} before the program")
         self.messages.append(message)
 
 
@@ -47,10 +46,12 @@ class ClientProgram(ClientPhase):
         peers: Peers,
         *,
         layout: Layout,
-        rows: Floats,
+        rows: Given,
         start: Labels | None,
+        union_rows: Ints | None = None,
     ) -> None:
         self.planned: Layout = layout
+        self.union_rows = union_rows
         job, number = context.job, context.number
         try:
             layout.check(job)
@@ -72,7 +73,7 @@ class ClientProgram(ClientPhase):
         me.secrets = secrets_of(me.roles.everybody, peers.all_channels, lambda: context.masks.octets(32))
         brought = Brought(
             run=context.session.run,
-            rows=_given(context, rows),
+            rows=rows,
             value=peers.coin,
             commitments=peers.commitments,
             start=start,
@@ -129,7 +130,7 @@ class ClientProgram(ClientPhase):
     def rows_are(self, shared: SharedRows) -> None:
         """See `Watching`. LimitError if a party now has a larger share of the rows than its limits allow."""
         context = self._context
-        for owner in (*shared.lost, *shared.cheats):
+        for owner in shared.left_out:
             context.refuse_without("StepNotice", owner)
         self._layout = shared.layout
         if context.number <= context.job.n:
@@ -146,10 +147,3 @@ class ClientProgram(ClientPhase):
         context = self._context
         context.limits.check_round(context.job, client=context.number, round_=number)
         self.round = number
-
-
-def _given(context: ClientContext, rows: Floats) -> ToShare | ToRead:
-    job = context.job
-    if isinstance(job.rows, Deposited):
-        return ToRead(deposits=context.deposits, width=job.width, allocate=context.allocate)
-    return ToShare(own=[rows], unit=job.unit, width=job.width, allocate=context.allocate)

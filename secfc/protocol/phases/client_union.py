@@ -17,6 +17,8 @@ from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.messages import (
     Message,
     Share,
+    Step,
+    StepNotice,
     UnionCheck,
     UnionContinue,
     UnionDeal,
@@ -25,7 +27,9 @@ from secfc.protocol.messages import (
     UnionVerdict,
 )
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
+from secfc.protocol.phases.client_program import ClientProgram, EarlySteps
 from secfc.protocol.phases.client_share import ClientShare
+from secfc.protocol.program.whose_rows import given_by
 from secfc.protocol.states import State
 from secfc.psu.plan import salt_of
 from secfc.psu.prime import Elements
@@ -38,7 +42,10 @@ _FOUND = struct.Struct("<I")  # bins
 
 
 class ClientUnion(ClientPhase):
-    """From the plan to the union. `deals` arrived before the plan, `shares` before the union is found."""
+    """From the plan to the union.
+
+    `deals` arrived before the plan, and `shares`, or in a program `steps`, arrive before the union is found.
+    """
 
     state = State.UNION
 
@@ -51,6 +58,7 @@ class ClientUnion(ClientPhase):
         ids: RowIds,
         deals: Early[UnionDeal],
         shares: EarlyShares,
+        steps: EarlySteps,
     ) -> None:
         salt = context.salt or salt_of(peers.transcript)
         plan, tokens = context.job.union_plan(salt), ids.tokens(salt)
@@ -63,7 +71,7 @@ class ClientUnion(ClientPhase):
         )
         self._context, self._peers, self._rows = context, peers, rows
         self._run, self._number, self._channels = context.session.run, context.number, peers.channels
-        self._early, self.early_shares = deals, shares
+        self._early, self.early_shares, self._early_steps = deals, shares, steps
         self._said = tokens.check  # prefix that the others' first part of this stage must have
         self._checks: dict[int, Elements] = {}  # shares of what the check opens, by client
         self._verdict: UnionVerdict | None = None  # the server's, kept until all `_checks` are here
@@ -75,9 +83,15 @@ class ClientUnion(ClientPhase):
 
         UnionError when there can be no union, CheatError when the server sent others something else.
         """
+        is_program = self._context.job.is_program
         match message:
+            case Share() | Step() | StepNotice() if is_program == isinstance(message, Share):
+                raise MessageError(f"{type(message).__name__}: from party {message.sender}, in another run")
             case Share():
                 self.early_shares.keep(message)
+                return self, []
+            case Step() | StepNotice():
+                self._early_steps.keep(message)
                 return self, []
             case UnionDeal():
                 messages = self._on_deal(message)
@@ -95,13 +109,20 @@ class ClientUnion(ClientPhase):
 
     def unreadable(self, sender: int) -> list[Message]:
         """Note the sender until shares are opened."""
-        self.early_shares.spoilt.add(sender)
+        spoilt = self._early_steps if self._context.job.is_program else self.early_shares
+        spoilt.spoilt.add(sender)
         return []
 
     def _share(self) -> ClientStep:
         """Every client holds a part of every row of the union."""
         layout, rows = Layout((self.role.m,) * self._context.job.n, common=True), self.role.rows()
         own = OwnRows(self._rows, rows)
+        if self._context.job.is_program:
+            given = given_by(self._context.job, own, self._context.allocate)
+            program = ClientProgram(
+                self._context, self._peers, layout=layout, rows=given, start=None, union_rows=rows
+            )
+            return program, program.begin(self._early_steps)
         share = ClientShare(self._context, self._peers, layout=layout, own=own, union_rows=rows)
         return share, share.sharing.begin(self.early_shares)
 

@@ -48,7 +48,7 @@ class ServerIdentify(ServerPhase):
     def _plan(self) -> ServerStep:
         if self.awaited:
             return self, []
-        if self.context.job.is_program:
+        if self.context.job.is_program and not isinstance(self.context.job.rows, Union):
             program = ServerProgram(self.context, self.introductions)
             return program, [*self.introductions.plans(), *program.first()]
         following = ServerUnion if isinstance(self.context.job.rows, Union) else ServerShare

@@ -21,7 +21,7 @@ from secfc.protocol.messages import Message, Phase
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
 from secfc.protocol.withholding import Carried
-from secfc.sharing.share_checks import UNION_IS_OPEN
+from secfc.sharing.own_rows import UNION_IS_OPEN
 from secfc.sharing.unread import Pair
 
 

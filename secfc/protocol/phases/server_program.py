@@ -11,22 +11,24 @@ import numpy as np
 from secfc.errors import MessageError
 from secfc.field.array_types import Labels
 from secfc.kmeans.search import LabelResult
-from secfc.operations.beginning.deposited import ToRead
-from secfc.operations.beginning.rows import SharedRows, ToShare
+from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.context import in_memory
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.job.cases import Deposited
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Message, Step, StepReport
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
 from secfc.protocol.program.letters import letters_of
 from secfc.protocol.program.party_of import party_of
 from secfc.protocol.program.stepping import Stepping
 from secfc.protocol.program.whole_run import Brought, Found, whole_run
+from secfc.protocol.program.whose_rows import given_by
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
 from secfc.protocol.withholding import Carried
 from secfc.sharing.unread import open_pairs
+
+_WITH_OTHERS = {"rows", "root"}
+"""Letters of clients in whose step every other client gets one too, while rows are shared."""
 
 
 class ServerProgram(ServerPhase):
@@ -34,11 +36,13 @@ class ServerProgram(ServerPhase):
 
     state: State = State.SHARE  # then ITERATE, when it is known whose rows are in
 
-    def __init__(self, context: ServerContext, introductions: Introductions) -> None:
-        super().__init__(context, introductions, Shared(planned=introductions.layout()))
+    def __init__(
+        self, context: ServerContext, introductions: Introductions, layout: Layout | None = None
+    ) -> None:
+        super().__init__(context, introductions, Shared(planned=layout or introductions.layout()))
         self.check(self.layout)
         self._cheats: tuple[int, ...] = ()
-        self._dealt = Counter[int]()  # blocks of rows, each a piece to every other client
+        self._dealt = Counter[int]()  # messages with which others go to every other client
         self._round, layout, job = 0, self.layout, context.job
         me = party_of(
             job,
@@ -52,7 +56,7 @@ class ServerProgram(ServerPhase):
         me.inbox.lost |= context.gathering.left_out.keys()
         brought = Brought(
             run=context.session.run,
-            rows=_given(job),
+            rows=given_by(job, None, in_memory),
             value=b"",
             commitments={j: self.introductions.commitment(j) for j in job.comparers},
             start=self.introductions.start(layout) if job.method.init == "labels" else None,
@@ -101,7 +105,7 @@ class ServerProgram(ServerPhase):
         if self._steps.ended:
             return self, []
         self._steps.take(message)
-        self._dealt[message.sender] += sum(place.tag == "root" for place, _ in letters_of(message.data))
+        self._dealt[message.sender] += any(place.tag in _WITH_OTHERS for place, _ in letters_of(message.data))
         self.context.gathering.absent.discard(message.sender)
         return self, self._ended(self._steps.go_on())
 
@@ -134,7 +138,9 @@ class ServerProgram(ServerPhase):
     def rows_are(self, shared: SharedRows) -> None:
         """See `Watching`. TooManyFaultsError when the run needs a client that is left out."""
         gathering = self.context.gathering
-        self.leave_out(dict.fromkeys(shared.lost, "absent") | shared.cheats)
+        self.leave_out(shared.left_out)
+        if shared.layout.common:  # they lied about others' shares, and their rows are in
+            gathering.liars.update(shared.cheats)
         gathering.absent.difference_update(gathering.left_out)
         pairs = open_pairs(shared.unread, gathering.left_out)
         self.unread, self._cheats = tuple(pairs), tuple(sorted(shared.cheats))
@@ -148,9 +154,3 @@ class ServerProgram(ServerPhase):
     def round_is(self, number: int) -> None:
         """See `Watching`."""
         self._round = self.context.gathering.round = number
-
-
-def _given(job: Job) -> ToShare | ToRead:
-    if isinstance(job.rows, Deposited):
-        return ToRead(deposits=None, width=job.width, allocate=in_memory)
-    return ToShare(own=[], unit=job.unit, width=job.width, allocate=in_memory)

@@ -26,7 +26,7 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
         return 0
     pairs, at_once = job.k * (job.k - 1) // 2, min(rows, rows_at_once(max(job.k, 2), primes))
     numbers = max(rows, most_numbers(job, rows))
-    of_rows = min(BLOCK // primes, rows * job.width) + job.width
+    of_rows = min(BLOCK // primes, rows * (job.width + 1)) + job.width + 1
     values = max(of_rows, LEAST, 2 * job.k * rows, pairs * (2 * job.width + 3))
     if job.method.init == "k-means++":
         numbers = max(numbers, most_compared(job.k, rows, primes))
@@ -52,4 +52,4 @@ def most_report_bytes(job: Job, primes: int) -> int:
     if not job.is_program:
         return 0
     told = most_told_bytes(job.n, primes, job.ell + job.t)
-    return _LETTERS + 2 * packed_bytes((primes, 2 * job.k, job.ell)) + told
+    return _LETTERS + job.dealers + 2 * packed_bytes((primes, 2 * job.k, job.ell)) + told

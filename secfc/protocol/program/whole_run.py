@@ -72,8 +72,8 @@ def whole_run(
 
     RangeError for rows beyond the bound, ParameterError if the rows that are in do not fit the job.
     """
-    shared = yield from rows_of(me, planned, brought.rows)
-    inside = me.number not in shared.lost and me.number not in shared.cheats
+    shared = yield from rows_of(me, job, planned, brought.rows)
+    inside = me.number not in shared.left_out
     if inside:
         watching.rows_are(shared)
         shared.layout.check(job)
@@ -94,7 +94,7 @@ def whole_run(
     operations = Secure(me, shared.rows, first, weights, job.k, on_round=watching.round_is)
     fewest = Stopping(m=layout.m, max_iter=job.method.max_iter, tol_moved=job.method.tol_moved).fewest
     ended = yield from lloyd(operations, k=job.k, max_iter=job.method.max_iter, fewest=fewest)
-    labels = yield from labels_of_rows(me, ended.labels, layout)
+    labels = yield from labels_of_rows(me, ended.labels, shared)
     return Found(labels=labels, start=start, n_iter=ended.n_iter, converged=ended.converged)
 
 

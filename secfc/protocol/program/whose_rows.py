@@ -1,18 +1,25 @@
 """Whose rows a run clusters: how they come to be shared, and to whom final labels go."""
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from secfc.field.array_types import Floats, Labels
+from secfc.field.primes import primes_of
+from secfc.operations.beginning.added import ToAdd, added_rows, agreed_rows
 from secfc.operations.beginning.deposited import ToRead, deposited_rows
 from secfc.operations.beginning.rows import SharedRows, ToShare, shared_rows
+from secfc.operations.ending.under_covers import under_covers
 from secfc.operations.to_owners import to_owners
+from secfc.protocol.context import Allocate, HeldDeposits
+from secfc.protocol.job.cases import Deposited, Union
+from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
+from secfc.sharing.own_rows import OwnRows
 from secfc.sharing.shared import Shared
 
-Given = ToShare | ToRead
-"""What a party has of the rows: its own, or deposits of owners."""
+Given = ToShare | ToRead | ToAdd
+"""What a party has of the rows: its own, deposits of owners, or its own of a union."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,19 +34,39 @@ class Labelled:
     shares: Floats | None = field(default=None, repr=False)
 
 
-def rows_of(me: Party, planned: Layout, given: Given) -> Generator[None, None, SharedRows]:
-    """The rows of a layout, shared."""
+def given_by(
+    job: Job, own: Floats | OwnRows | None, allocate: Allocate, deposits: HeldDeposits | None = None
+) -> Given:
+    """What a party gives: its `own` rows, with their numbers in a union, or `deposits`; or nothing."""
+    if isinstance(job.rows, Deposited):
+        return ToRead(deposits=deposits, width=job.width, allocate=allocate)
+    if isinstance(job.rows, Union):
+        added = [own] if isinstance(own, OwnRows) else []
+        return ToAdd(own=added, unit=job.unit, width=job.width, most=job.rows.cap, allocate=allocate)
+    rows = [] if own is None or isinstance(own, OwnRows) else [own]
+    return ToShare(own=rows, unit=job.unit, width=job.width, allocate=allocate)
+
+
+def rows_of(me: Party, job: Job, planned: Layout, given: Given) -> Generator[None, None, SharedRows]:
+    """The rows of a layout, shared. A helper plans a union with the most rows that it may have."""
     if isinstance(given, ToRead):
         return deposited_rows(me, planned, given)
-    return (yield from shared_rows(me, planned, given))
+    if isinstance(given, ToShare):
+        return (yield from shared_rows(me, planned, given))
+    m = yield from agreed_rows(me, planned.m, given.most)
+    me.code = replace(me.code, primes=primes_of(job.residues(m)))
+    return (yield from added_rows(me, Layout((m,) * job.n, common=True), given))
 
 
-def labels_of_rows(me: Party, sets: Shared, layout: Layout) -> Generator[None, None, Labelled]:
+def labels_of_rows(me: Party, sets: Shared, rows: SharedRows) -> Generator[None, None, Labelled]:
     """Final sets, shape (k, m), to those whose rows they are of.
 
     Shares of deposits stay with the holder: [b] that the program ends with was dealt after all that depends
     on it, so who sees all shares of its own rows sees bits and fresh masks.
     """
+    layout = rows.layout
+    if rows.covers is not None:
+        return Labelled(own=(yield from under_covers(me, sets, rows.covers)))
     if layout.deposited:
         return Labelled(own=None, shares=None if sets.residues is None else sets.residues[0])
     owned = {j: layout.rows(j) for j, count in enumerate(layout.counts, 1) if count}

@@ -1,0 +1,1 @@
+"""What comes after the last iteration: who opens which labels."""
