@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from secfc.protocol.job.cases import LabelsOnly, Predict, Union
+from secfc.protocol.job.cases import Deposited, LabelsOnly, Predict, Union
 from secfc.protocol.job.job import Job
 
 
@@ -27,15 +27,15 @@ def who_learned_what(
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
     if job.t > 1 and len(job.comparing_clients) > 1:
         coalition += ", except two of those that compare"
-    if job.is_program:
-        rows = f"how many rows each client holds, and in each of {rounds} rounds which clusters are empty"
-    elif not isinstance(job.rows, Union):
-        rows = f"how many rows each client holds, and the cluster of every row in each of {rounds} rounds"
-    else:
-        rows = (
-            "the number of IDs in all and a keyed hash of each, and the cluster of every ID in each of "
-            f"{rounds} rounds; not who holds which ID"
-        )
+    union = isinstance(job.rows, Union)
+    row, whose = ("ID", "; not who holds which ID") if union else ("row", "")
+    held = "how many rows each client holds"
+    if union:
+        held = "the number of IDs in all and a keyed hash of each"
+    elif isinstance(job.rows, Deposited):
+        held = "how many rows each owner deposited"
+    each = "which clusters are empty" if job.is_program else f"the cluster of every {row}"
+    rows = f"{held}, and {each} in each of {rounds} rounds{whose}"
     step = "" if job.step is None else ", the step that values are multiples of"
     inertia = "; the inertia" if job.tells_inertia else ""
     if job.method.init == "k-means++" and not job.is_program:
@@ -47,10 +47,11 @@ def who_learned_what(
         rows += "; the weight of every row"
     if isinstance(job.method, Predict):
         inertia = "; which rows are new; only their clusters are found"
+    owner = "an owner" if isinstance(job.rows, Deposited) else "a client"
     lines = [
         Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm{step}, {rows}{inertia}"),
         *_opened(opened),
-        *([Learned("a client", "the final clusters of its own rows")] if job.is_program else []),
+        *([Learned(owner, "the final clusters of its own rows")] if job.is_program else []),
         Learned(coalition, "nothing else about the rows of the other clients"),
         *_between(job),
         Learned(

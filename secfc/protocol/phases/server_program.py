@@ -112,9 +112,11 @@ class ServerProgram(ServerPhase):
     def absent(self, client: int) -> ServerStep:
         """Go on without it. Its rows are in if it has proved their shares, and else it is left out with them.
 
-        TooManyFaultsError if it compares or too few are left.
+        TooManyFaultsError if it compares or too few are left, or if it has not shared its part of a union.
         """
         gathering = self.context.gathering
+        if self.state is State.SHARE and self.layout.common and client <= self.context.job.n:
+            self.leave_out({client: "absent"})
         gathering.absent.add(client)
         gathering.require_comparers()
         gathering.require(len(gathering.present))
