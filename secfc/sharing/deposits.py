@@ -84,6 +84,11 @@ class Call:
         return primes_of(self.job.residues(sum(self.most_rows)))
 
     @cached_property
+    def label_code(self) -> Codewords:
+        """Of shares of labels, which are modulo the first prime."""
+        return Codewords(n=self.job.n, t=self.job.t, ell=self.job.ell, primes=self.primes[:1])
+
+    @cached_property
     def members(self) -> list[bytes]:
         """The X25519 key of each member."""
         return [x25519_key(key) for key in self.session.roster.keys[: self.job.n]]
@@ -223,7 +228,7 @@ class Owner:
         TooManyFaultsError for too few shares, or more wrong ones; CheatError if they are of no labels.
         """
         job, shares, size = self._call.job, dict[int, Floats](), self._call.job.k * self._count
-        code = Codewords(n=job.n, t=job.t, ell=job.ell, primes=self._call.primes[:1])
+        code = self._call.label_code
         for member, copy in sealed.items():
             try:
                 fresh, ciphertext = copy[:_FRESH], copy[_FRESH:]
