@@ -288,7 +288,7 @@ def test_of_steps_before_the_plan_few_are_kept():
     early = Step(run=plan.run, sender=2, recipient=4, place=0, sealed=net.seal(2, 4, 0, bytes(32)))
     for _ in range(8):
         net.clients[4].receive(early)
-    with pytest.raises(MessageError, match=r"^Step: more than 8 of party 2 before the plan$"):
+    with pytest.raises(MessageError, match=r"^Step: more than 8 of party 2 before the program$"):
         net.clients[4].receive(early)
 
 
