@@ -37,7 +37,6 @@ def test_some_may_be_enough_and_later_ones_are_given_too(inbox):
 def test_early_mail_waits_for_its_step_and_late_mail_is_dropped(inbox):
     wanted = Wait("share", (1,), 1)
     inbox.put(1, Place(2, "share", SEEN), b"x")
-    assert not inbox.has(wanted)
     inbox.begin(2, SEEN)
     assert inbox.take(wanted) == {1: b"x"}
     inbox.put(2, Place(1, "share", SEEN), b"x")
@@ -104,3 +103,28 @@ def test_who_saw_other_numbers_opened_is_named(inbox):
     inbox.begin(2, SEEN)
     with pytest.raises(CheatError, match=r"^party 2 saw other numbers opened before step 2$"):
         inbox.take(Wait("share", (2,), 1))
+
+
+class TestWhoGoesOn:
+    """Parties send in the order of steps. So what one did not send before it went on does not come."""
+
+    def test_without_a_message_that_is_needed_is_named(self, inbox):
+        inbox.put(2, Place(2, "share", SEEN), b"x")
+        assert inbox.has(Wait("share", (1, 2), 1, 0))
+        with pytest.raises(CheatError, match=r"^party 2 went on without having sent share of step 1$"):
+            inbox.has(Wait("share", (1, 2), 1))
+
+    def test_is_waited_for_if_a_message_of_it_was_lost_or_overtaken(self, inbox):
+        inbox.came(2, 1)
+        inbox.put(2, Place(2, "share", SEEN), b"x")
+        assert not inbox.has(Wait("share", (1, 2), 1))
+
+    def test_or_sends_something_else_is_done_without_if_it_may_lie(self):
+        inbox = Inbox(frozenset({1, 2, 3}), may_lie=frozenset({2}))
+        inbox.begin(1, SEEN)
+        alone = Wait("piece", (2,), 1, unless_lost=True, alone=True)
+        assert not inbox.has(alone)
+        inbox.put(2, Place(1, "junk", SEEN), b"x")
+        assert not inbox.has(Wait("piece", (2,), 1, unless_lost=True))
+        assert inbox.has(alone)
+        assert inbox.take(alone) == {}

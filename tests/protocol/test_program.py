@@ -201,6 +201,43 @@ class TestLiars:
         assert_exact(net)
 
 
+class TestJunk:
+    """An owner sends something else in the place of its piece."""
+
+    @pytest.fixture
+    def junk(self, monkeypatch):
+        def of(owner, holders):
+            real = Party.send
+
+            def send(me, recipient, tag, data):
+                junk = (me.number, tag) == (owner, "piece") and recipient in holders
+                real(me, recipient, "junk" if junk else tag, data)
+
+            monkeypatch.setattr(Party, "send", send)
+
+        return of
+
+    @pytest.mark.parametrize("holder", [2, 5])
+    def test_without_max_liars_ends_the_run_by_name(self, junk, holder):
+        junk(4, [holder])
+        with pytest.raises(CheatError, match=r"^party 4 went on without having sent piece of step 1$"):
+            net_of().run()
+
+    def test_to_two_holders_leaves_it_out(self, junk):
+        junk(4, [2, 5])
+        net = net_of(max_liars=1)
+        net.run()
+        assert (net.server.faults.cheats, net.server.faults.left_out) == ((4,), (4,))
+        assert_exact(net, [1, 2, 3, 5])
+
+    def test_to_one_holder_blames_nobody_and_the_rows_stay(self, junk):
+        junk(4, [5])
+        net = net_of(max_liars=1)
+        net.run()
+        assert net.server.faults.unread == ((4, 5),)
+        assert_exact(net)
+
+
 class TestLimits:
     def test_of_rounds_end_the_run(self):
         with pytest.raises(LimitError, match="answers 1 rounds at most, but the server asks for round 2"):

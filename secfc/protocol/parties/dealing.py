@@ -219,7 +219,7 @@ def _pieces(me: Party, task: _Task) -> Half:
     found = dict[int, Data]()
     for dealer in (yield from task.told("root", _DIGEST)):
         size = _ends(me, task, dealer)[1] + _SALT
-        found |= yield Wait("piece", (dealer,), size, unless_lost=task.may_be_lost)
+        found |= yield Wait("piece", (dealer,), size, unless_lost=task.may_be_lost, alone=task.may_be_lost)
     return found
 
 

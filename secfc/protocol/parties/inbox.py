@@ -37,7 +37,8 @@ class Wait:
 
     With `enough` so many of them are enough; the half receives all that have come by then, and checks their
     sizes, because it may do without some. With `unless_lost` it does without parties that are lost, and of
-    those that may lie without messages of another size.
+    those that may lie without messages of another size, and without those that sent something else instead:
+    `alone` says that the senders send nothing else to this party in the step.
     """
 
     tag: str
@@ -45,13 +46,15 @@ class Wait:
     size: int
     enough: int | None = None
     unless_lost: bool = False
+    alone: bool = False
 
 
 class Inbox:
     """Holds messages until the step in which they are awaited has ended.
 
     At most `most` bytes of each sender are held. A party that may lie is lost when it saw other numbers
-    opened; of others this is an error.
+    opened; of others this is an error. Parties send in the order of steps. So one that sent something of a
+    later step does not send what is missing any more.
     """
 
     def __init__(
@@ -62,6 +65,9 @@ class Inbox:
         self.lost: set[int] = set()
         self._held = dict[int, dict[int, dict[str, tuple[bytes, Data]]]]()  # by step, sender and tag
         self._bytes = Counter[int]()  # by sender
+        self._last = dict[int, int]()  # the last step of which each party has sent something
+        self._came = Counter[int]()  # messages that came from each party
+        self._disordered = set[int]()  # whose messages came in another order, or not all
 
     def __repr__(self) -> str:
         return f"Inbox(step={self._step})"
@@ -107,6 +113,12 @@ class Inbox:
             if len(of_sender) + len(letters) > MOST:
                 raise MessageError(f"party {sender} sent more than {MOST} messages of step {place.step}")
 
+    def came(self, sender: int, number: int) -> None:
+        """Note that what was put last was the message with this number, from 0, of its sender."""
+        if self._came[sender] != number:
+            self._disordered.add(sender)
+        self._came[sender] = number + 1
+
     def put(self, sender: int, place: Place, data: Data) -> None:
         """Hold a message; one of an earlier step came too late and is dropped. Raises what `check` does."""
         self.put_all(sender, [(place, data)])
@@ -115,6 +127,7 @@ class Inbox:
         """The same of several messages, of different places. After an error none of them is held."""
         self.check(sender, letters)
         for place, data in letters:
+            self._last[sender] = max(place.step, self._last.get(sender, 0))
             if place.step == self._step and place.seen != self._seen and sender in self._may_lie:
                 self.lost.add(sender)
             elif place.step >= self._step:
@@ -123,12 +136,28 @@ class Inbox:
                 self._bytes[sender] += len(data)
 
     def has(self, wanted: Wait) -> bool:
-        """Whether enough of these messages of the present step are there."""
-        held, there = self._held.get(self._step, {}), 0
-        for sender in wanted.senders:
-            came = wanted.tag in held.get(sender, ())
-            there += came or (wanted.unless_lost and sender in self.lost)
-        return there >= (len(wanted.senders) if wanted.enough is None else wanted.enough)
+        """Whether enough of these messages of the present step are there.
+
+        CheatError if one that is needed does not come any more.
+        """
+        held, count = self._held.get(self._step, {}), len(wanted.senders)
+        missing = {j for j in wanted.senders if wanted.tag not in held.get(j, ())}
+        missing -= self.lost if wanted.unless_lost else set()
+        over = {j for j in missing if self._has_gone_on(j, alone=wanted.alone)}
+        if wanted.unless_lost:
+            missing -= over & self._may_lie
+        never, needed = missing & over, count if wanted.enough is None else wanted.enough
+        if count - len(never) < needed and (named := never - self._may_lie):
+            text = f"party {min(named)} went on without having sent {wanted.tag} of step {self._step}"
+            raise CheatError(text, code=Code.BAD_MESSAGE)
+        return count - len(missing) >= needed
+
+    def _has_gone_on(self, sender: int, *, alone: bool) -> bool:
+        """Whether a sender of a missing message has sent what comes after it, or in its place."""
+        if sender in self._disordered:
+            return False
+        others = alone and bool(self._held.get(self._step, {}).get(sender))
+        return others or self._last.get(sender, 0) > self._step
 
     def missing(self, wanted: Wait) -> list[int]:
         """Senders whose message is not there."""

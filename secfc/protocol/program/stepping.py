@@ -65,6 +65,8 @@ class Stepping(Generic[Result]):
             raise MessageError(f"Step: party {sender} sent one letter twice")
         inbox.put_all(sender, letters)
         inbox.lost |= lost
+        if isinstance(message, Step):
+            inbox.came(sender, message.place)
 
     def go_on(self) -> list[Message]:
         """Run on as far as possible, and return what is to be sent."""
