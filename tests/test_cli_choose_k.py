@@ -42,7 +42,7 @@ def candidates(*options):
         (("--smallest-set", 0), "limits.smallest_set: at least 1 is needed, 0 was given"),
         (("--init", "k-means++", "--disclosure", "coded"), "init 'k-means++': not with"),
         (("--most-rounds", 0), "limits.most_rounds: at least 1 is needed, 0 was given"),
-        (("--most-rounds", 1), "client 1 answers 1 rounds at most, but the server asks for round 2"),
+        (("--most-rounds", 1), "client 1 answers 1 rounds at most, but round 2 would begin"),
         (("--most-rows", 0), "limits.most_rows: at least 1 is needed, 0 was given"),
         (("--most-rows", 29), "a.csv keeps shares of 29 rows at most, but the parties have 30"),
         (("--largest-share", 0), "limits.largest_share: more than 0 and at most 1 is needed, 0.0 was given"),

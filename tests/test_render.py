@@ -43,6 +43,13 @@ def test_of_a_share_that_cannot_be_read_both_are_named_and_neither_is_accused():
     )
 
 
+def test_what_an_evaluator_claims_is_told_as_a_claim():
+    assert shown(secfc.Faults(claimed=((2, 1),))) == (
+        "parties with faults: according to [bold]south[/], north.csv sent wrong shares, or the dealer dealt "
+        "for other masks, which nobody else can check; their rows are clustered\n"
+    )
+
+
 def test_nothing_is_said_when_all_did_their_part():
     assert shown(secfc.Faults()) == ""
 

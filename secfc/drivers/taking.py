@@ -10,12 +10,12 @@ from secfc.crypto.handshake import Session
 from secfc.crypto.randomness import MaskSource
 from secfc.drivers.costs import Meter
 from secfc.drivers.storage import allocator
-from secfc.errors import MessageError
+from secfc.errors import CheatError, MessageError
 from secfc.kernels import choose
 from secfc.kernels.threads import Threads
 from secfc.protocol.client import Client
 from secfc.protocol.job.job import Job
-from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.messages import SERVER, Message, Step
 from secfc.protocol.messages.turns import RepeatedError
 from secfc.protocol.messages.wire import Envelope, decode, encode, envelope
 from secfc.protocol.states import State
@@ -26,14 +26,16 @@ def take(
 ) -> list[Message]:
     """Return the replies to a message. For a refused one of another client: none, and `note` gets the reason.
 
-    Raises MessageError, with the sender, for a bad message of the server, or for one that this client needs
-    and nobody can replace.
+    Raises MessageError for a bad message of the server, or for one that this client needs and nobody can
+    replace. In a program this is a CheatError that names the sender, because it ends the run for all.
     """
     try:
         return receive()
     except MessageError as error:
         if header.sender == SERVER or client.needs(header.kind, header.sender):
-            raise
+            if header.sender == SERVER or header.kind != Step.__name__ or isinstance(error, RepeatedError):
+                raise
+            raise CheatError(str(error), code=error.code, clients=[header.sender]) from None
         note(f"dropped what client {header.sender} sent: {error}")
         return [] if isinstance(error, RepeatedError) else client.unreadable(header)
 

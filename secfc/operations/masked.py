@@ -106,5 +106,6 @@ def _second(me: Party, shape: tuple[int, int, int]) -> Half:
     data = (yield Wait("decoded", (me.roles.first,), packed_bytes(shape)))[me.roles.first]
     decoded = PackedResidues(payload=data, shape=shape)
     if me.kernels.refused(decoded.planes(), me.code.primes) >= 0:
-        raise MessageError(f"party {me.roles.first} sent integers that are not below their prime")
+        text = f"party {me.roles.first} sent integers that are not below their prime"
+        raise MessageError(text, clients=[me.roles.first])
     return decoded

@@ -40,7 +40,8 @@ def _holder(me: Party, hidden: Shared) -> Half:
     expected = size_of(code.ell * size, code.primes)
     first, second = (yield Wait("opened", me.roles.evaluators, expected)).values()
     if first != second:
-        raise CheatError("the evaluators returned different numbers", code=Code.BAD_MESSAGE)
+        text = "the evaluators returned different numbers"
+        raise CheatError(text, code=Code.BAD_MESSAGE, clients=me.roles.evaluators)
     segments: Floats = from_bytes(first, (code.ell, size), code.primes)
     return code.public(segments, me.number)
 

@@ -54,6 +54,9 @@ class Faults:
     unread : tuple of (int, int)
         Pairs of a dealer and a recipient that says it cannot read the dealer's shares. Nobody can tell which
         of them lies. Their rows are in.
+    claimed : tuple of (int, int)
+        Pairs of an evaluator and a client that sent it wrong shares, as it says. Nobody else can check that,
+        and if the dealer of the comparison dealt for other masks it looks the same. Their rows are in.
     """
 
     absent: tuple[int, ...] = ()
@@ -61,6 +64,7 @@ class Faults:
     liars: tuple[int, ...] = ()
     cheats: tuple[int, ...] = ()
     unread: tuple[tuple[int, int], ...] = ()
+    claimed: tuple[tuple[int, int], ...] = ()
 
     @property
     def gone(self) -> frozenset[int]:
@@ -100,6 +104,11 @@ class Faults:
                 "which of the two is at fault; its rows are clustered",
                 tuple(dealer for dealer, _ in self.unread),
             ),
+            (
+                "an evaluator says that it sent wrong shares, or the dealer dealt for other masks, which "
+                "nobody else can check; its rows are clustered",
+                tuple(holder for _, holder in self.claimed),
+            ),
         )
         of_clients = ["; ".join(text for text, clients in said if j in clients) for j in range(1, job.n + 1)]
         of_helpers = [
@@ -127,5 +136,10 @@ class Faults:
             f"{names[recipient - 1]} reports that it cannot read the shares of {names[dealer - 1]}, and "
             f"it is not known which of the two is at fault{within}"
             for dealer, recipient in self.unread
+        ]
+        told += [
+            f"according to {names[evaluator - 1]}, {names[holder - 1]} sent wrong shares, or the dealer "
+            f"dealt for other masks, which nobody else can check{within}"
+            for evaluator, holder in self.claimed
         ]
         return "; ".join(told)

@@ -76,13 +76,14 @@ class Server:
     @property
     def faults(self) -> Faults:
         """Clients that did not do their part so far."""
-        gathering = self.gathering
+        gathering, phase = self.gathering, self.phase
         return Faults(
             absent=tuple(sorted(gathering.absent)),
             left_out=tuple(sorted(gathering.left_out)),
-            liars=tuple(sorted(gathering.liars)),
-            cheats=self.phase.cheats,
-            unread=self.phase.unread,
+            liars=phase.liars,
+            cheats=phase.cheats,
+            unread=phase.unread,
+            claimed=phase.claimed,
         )
 
     @property

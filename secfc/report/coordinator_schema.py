@@ -52,12 +52,13 @@ class FaultsSchema(_Part):
     liars: ListOf[Count]
     cheats: ListOf[Count]
     unread: ListOf[Pair]
+    claimed: ListOf[Pair]
 
     def faults(self) -> Faults:
         """The same as `secfc.protocol.progress.Faults`."""
-        unread = tuple((dealer, recipient) for dealer, recipient in self.unread)
+        pairs = {name: tuple((a, b) for a, b in getattr(self, name)) for name in ("unread", "claimed")}
         clients = {name: tuple(getattr(self, name)) for name in ("absent", "left_out", "liars", "cheats")}
-        return Faults(**clients, unread=unread)
+        return Faults(**clients, **pairs)
 
 
 class CandidateSchema(_Part):
@@ -113,7 +114,8 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
     result, job = record.result, agreement.job
     if result is not None:
         faults = result.faults
-        numbers = {*faults.absent, *faults.left_out, *faults.liars, *faults.cheats, *chain(*faults.unread)}
+        numbers = {*faults.absent, *faults.left_out, *faults.liars, *faults.cheats}
+        numbers |= {*chain(*faults.unread, *faults.claimed)}
         counts, sizes = result.counts, result.sizes
         rows = sum(counts or ()) if sizes is None else sum(sizes)
         measured = not isinstance(job.disclosure, LabelsOnly)  # with labels no party knows a distance

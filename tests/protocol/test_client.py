@@ -96,7 +96,7 @@ def test_a_client_that_missed_rounds_answers_the_next_one_it_is_asked(asked, rou
 
 def test_skipping_rounds_does_not_get_around_the_most_that_a_client_answers(asked, refuses):
     net, assignment = asked
-    refuses(net.clients[1], replace(assignment, round=2**32 - 1), LimitError, "asks for round 4294967295$")
+    refuses(net.clients[1], replace(assignment, round=2**32 - 1), LimitError, "round 4294967295 would begin$")
 
 
 # Plans
@@ -297,7 +297,7 @@ def test_a_round_beyond_most_rounds_is_refused_with_both_numbers(wire, refuses):
     net = wire(ROWS, starts=STARTS, limits=Limits(most_rounds=1))
     first = net.hold(Assignment, recipient=1)
     net.deliver(first)
-    text = "^client 1 answers 1 rounds at most, but the server asks for round 2$"
+    text = "^client 1 answers 1 rounds at most, but round 2 would begin$"
     refuses(net.clients[1], replace(first, round=2), LimitError, text)
 
 
@@ -327,7 +327,7 @@ def answered_to_the_jobs_end(net):
 def test_a_round_that_no_honest_run_reaches_is_refused(wire, refuses, limits):
     net = wire(ROWS, starts=STARTS, max_iter=2, limits=limits)
     question = answered_to_the_jobs_end(net)
-    text = "^client 1 answers 5 rounds at most, but the server asks for round 6$"
+    text = "^client 1 answers 5 rounds at most, but round 6 would begin$"
     refuses(net.clients[1], question, LimitError, text)
 
 

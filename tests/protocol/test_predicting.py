@@ -60,7 +60,7 @@ def test_a_second_round_is_refused(net, refuses):
         net.clients[1],
         again,
         LimitError,
-        "^client 1 answers 1 rounds at most, but the server asks for round 2$",
+        "^client 1 answers 1 rounds at most, but round 2 would begin$",
     )
 
 

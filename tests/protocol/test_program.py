@@ -10,15 +10,18 @@ import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.crypto.channel import Sealed
 from secfc.drivers import post
+from secfc.drivers.taking import take
 from secfc.errors import CheatError, LimitError, MessageError, RangeError, SealError, TooManyFaultsError
 from secfc.lagrange.sharing import split
 from secfc.operations.beginning import rows as sharing
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Plan, Step, StepNotice, StepReport
+from secfc.protocol.messages.wire import envelope_of
 from secfc.protocol.parties import inbox
 from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import Party
 from secfc.protocol.program.letters import letters_of, packed
+from secfc.protocol.public_errors import PublicError
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(3)
@@ -201,6 +204,49 @@ class TestLiars:
         assert_exact(net)
 
 
+class TestClaims:
+    """Of shares that only evaluators get they say at the end which were wrong. Nobody else can check it."""
+
+    @staticmethod
+    def wrongly(monkeypatch, holder, tag, recipients):
+        real = Party.send
+
+        def send(me, recipient, of, data):
+            if (me.number, of) == (holder, tag) and recipient in recipients:
+                data = bytes([data[0] ^ 1, *bytes(data)[1:]])
+            real(me, recipient, of, data)
+
+        monkeypatch.setattr(Party, "send", send)
+
+    @pytest.mark.parametrize(
+        ("tag", "recipients", "claimed"),
+        [("hidden", {2, 3}, ((2, 4), (3, 4))), ("hidden", {3}, ((3, 4),)), ("answer", {2}, ((2, 4),))],
+    )
+    def test_name_who_sent_them(self, monkeypatch, tag, recipients, claimed):
+        self.wrongly(monkeypatch, 4, tag, recipients)
+        net = net_of(max_liars=1)
+        net.run()
+        assert net.server.faults.claimed == claimed
+        assert net.server.faults.liars == ()
+        assert_exact(net)
+
+    def test_are_not_needed_where_the_server_has_seen_it(self, monkeypatch):
+        self.wrongly(monkeypatch, 4, "share", range(7))
+        net = net_of(max_liars=1)
+        net.run()
+        assert (net.server.faults.liars, net.server.faults.claimed) == ((4,), ())
+        assert_exact(net)
+
+    def test_of_a_holder_that_the_dealer_gave_wrong_masks_say_that_too(self, monkeypatch):
+        """The answer is right, but what the first evaluator gets lies on no polynomial."""
+        self.wrongly(monkeypatch, 1, "masks", {4})
+        net = net_of(max_liars=1)
+        net.run()
+        assert net.server.faults.claimed == ((2, 4),)
+        assert "or the dealer dealt for other masks" in net.server.faults.describe(net.job)
+        assert_exact(net)
+
+
 class TestJunk:
     """An owner sends something else in the place of its piece."""
 
@@ -240,7 +286,7 @@ class TestJunk:
 
 class TestLimits:
     def test_of_rounds_end_the_run(self):
-        with pytest.raises(LimitError, match="answers 1 rounds at most, but the server asks for round 2"):
+        with pytest.raises(LimitError, match="answers 1 rounds at most, but round 2 would begin"):
             net_of(limits=Limits(most_rounds=1)).run()
 
     def test_of_sets_are_about_the_first_ones(self):
@@ -279,6 +325,20 @@ def test_what_a_carrier_changes_is_refused():
         with pytest.raises(SealError):
             client.receive(replace(step, **change))
     assert held_by(client) == before
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_who_sends_what_nobody_can_read_ends_the_run_and_is_named_to_the_coordinator(early):
+    net = net_of()
+    held, client = net.hold(Plan if early else Step, recipient=5), net.clients[5]
+    junk = Step(run=held.run, sender=4, recipient=5, place=0, sealed=Sealed(payload=bytes(48)))
+    if early:
+        client.receive(junk)
+    taken = held if early else junk
+    with pytest.raises(CheatError, match="was not sealed by it") as error:
+        take(client, envelope_of(taken), lambda: client.receive(taken), note=pytest.fail)
+    said = replace(PublicError.of(error.value), party=5)
+    assert said.ending("abcde") == "CheatError: bad-signature at e (client 4)"
 
 
 def test_a_message_that_comes_twice_is_refused():

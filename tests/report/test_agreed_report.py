@@ -39,7 +39,7 @@ def summary(ran):
     return read_summary(ran.folder / "job.summary.json")
 
 
-NO_FAULTS = {name: [] for name in ("absent", "left_out", "liars", "cheats", "unread")}
+NO_FAULTS = {name: [] for name in ("absent", "left_out", "liars", "cheats", "unread", "claimed")}
 
 
 def told(summary: Summary, **changes):
@@ -121,6 +121,7 @@ def test_a_statement_that_does_not_hold_is_said(summary, page):
         ({"faults": NO_FAULTS | {"cheats": [4]}}, "faults"),
         ({"faults": NO_FAULTS | {"unread": [[1, 4]]}}, "faults"),
         ({"faults": NO_FAULTS | {"unread": [[1]]}}, "faults"),
+        ({"faults": NO_FAULTS | {"claimed": [[1, 4]]}}, "faults"),
         ({"history": []}, "history"),
         ({"history": [float("nan")]}, "history"),
         ({"inertia": None}, "inertia"),

@@ -36,5 +36,5 @@ def _everybody(me: Party, run: bytes, commitments: Mapping[int, bytes]) -> Half:
     for party, value in told.items():
         if commitment_to(bytes(value), run=run, party=party) != commitments[party]:
             text = f"party {party} told another value of the coin than it is committed to"
-            raise CheatError(text, code=Code.BAD_MESSAGE)
+            raise CheatError(text, code=Code.BAD_MESSAGE, clients=[party])
     return b"".join(bytes(told[party]) for party in me.roles.comparers)

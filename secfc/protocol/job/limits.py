@@ -106,7 +106,7 @@ class Limits:
         most = min(self.most_rounds or job.max_rounds, job.max_rounds)
         if round_ > most:
             raise LimitError(
-                f"client {client} answers {most} rounds at most, but the server asks for round {round_}",
+                f"client {client} answers {most} rounds at most, but round {round_} would begin",
                 code=Code.LIMIT_ROUNDS,
             )
 

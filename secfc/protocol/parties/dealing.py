@@ -247,7 +247,7 @@ def _holder(me: Party, task: _Task, roots: Mapping[int, Data], pieces: Mapping[i
         elif not task.may_be_lost or not me.max_liars:
             kind = "zeros" if committed and shared is not None else "shares"
             text = f"party {dealer} dealt {kind} that lie on no polynomial of their degree"
-            raise CheatError(text, code=Code.BAD_MESSAGE)
+            raise CheatError(text, code=Code.BAD_MESSAGE, clients=[dealer])
     if task.may_be_lost and me.max_liars:
         refused = proofs.keys() - found.keys()
         me.send(COORDINATOR, "refused", np.packbits([j in refused for j in me.roles.holders]).tobytes())

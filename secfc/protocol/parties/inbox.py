@@ -149,7 +149,7 @@ class Inbox:
         never, needed = missing & over, count if wanted.enough is None else wanted.enough
         if count - len(never) < needed and (named := never - self._may_lie):
             text = f"party {min(named)} went on without having sent {wanted.tag} of step {self._step}"
-            raise CheatError(text, code=Code.BAD_MESSAGE)
+            raise CheatError(text, code=Code.BAD_MESSAGE, clients=_named(min(named)))
         return count - len(missing) >= needed
 
     def _has_gone_on(self, sender: int, *, alone: bool) -> bool:
@@ -176,11 +176,16 @@ class Inbox:
             seen, data = held[sender][wanted.tag]
             if seen != self._seen:
                 text = f"party {sender} saw other numbers opened before step {self._step}"
-                raise CheatError(text, code=Code.BAD_MESSAGE)
+                raise CheatError(text, code=Code.BAD_MESSAGE, clients=_named(sender))
             if wanted.unless_lost and len(data) != wanted.size and sender in self._may_lie:
                 continue
             if wanted.enough is None and len(data) != wanted.size:
                 text = f"party {sender} sent {len(data)} bytes for {wanted.tag}, not {wanted.size}"
-                raise MessageError(text)
+                raise MessageError(text, clients=_named(sender))
             found[sender] = data
         return found
+
+
+def _named(sender: int) -> list[int]:
+    """Whom an error names: the coordinator has no number there."""
+    return [sender] if sender else []

@@ -35,7 +35,8 @@ def decoded_sum(
     decoded = PackedResidues.empty(shape)
     refused = me.kernels.weigh(planes, code.weights(holders), code.primes, decoded.planes())
     if refused >= 0:
-        raise MessageError(f"party {holders[refused]}: integers that are not below their prime were sent")
+        text = f"party {holders[refused]}: integers that are not below their prime were sent"
+        raise MessageError(text, clients=[holders[refused]])
     return decoded
 
 
@@ -93,5 +94,5 @@ def _residues(me: Party, sent: Mapping[int, Data], size: int) -> dict[int, Float
 
 def _refuse(me: Party, holder: int, why: str) -> None:
     if not me.max_liars:
-        raise MessageError(f"party {holder}: {why}")
+        raise MessageError(f"party {holder}: {why}", clients=[holder])
     me.liars.add(holder)

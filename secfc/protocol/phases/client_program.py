@@ -101,7 +101,7 @@ class ClientProgram(ClientPhase):
                 continue
             except MessageError as error:
                 if not self._steps.me.inbox.may_lie(message.sender):
-                    raise CheatError(str(error), code=error.code) from None
+                    raise CheatError(str(error), code=error.code, clients=[message.sender]) from None
                 self._steps.me.inbox.lost.add(message.sender)
         return self._go_on()
 

@@ -18,6 +18,7 @@ from secfc.protocol.job.cases import Predict, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Phase
+from secfc.protocol.program.located import Claim
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
 from secfc.protocol.withholding import Carried
@@ -54,11 +55,12 @@ _NOTHING = Shared()
 class ServerPhase(ABC):
     """A phase of the server. For `outcome` and `found` see `secfc.protocol.server.Server`.
 
-    `planned` and `unread` are as in `Shared`. `layout` has no rows of clients that are left out.
+    `planned` and `unread` are as in `Shared`, `claimed` as in `secfc.protocol.progress.Faults`. `layout` has no rows of clients that are left out.
     """
 
     outcome: LabelResult | None = None
     found: Sequence[LabelResult] = ()
+    claimed: tuple[Claim, ...] = ()
 
     def __init__(
         self, context: ServerContext, introductions: Introductions, shared: Shared = _NOTHING
@@ -89,6 +91,11 @@ class ServerPhase(ABC):
     def overdue(self, carried: Carried) -> tuple[int, ...]:
         """Clients to count as absent once all awaited clients have had time to answer."""
         return self.awaited
+
+    @property
+    def liars(self) -> tuple[int, ...]:
+        """Clients that sent a wrong answer."""
+        return tuple(sorted(self.context.gathering.liars))
 
     @property
     def cheats(self) -> tuple[int, ...]:

@@ -65,6 +65,11 @@ class ServerProgram(ServerPhase):
         self._steps = Stepping[Found | None](me, program, run=context.session.run)
 
     @property
+    def liars(self) -> tuple[int, ...]:
+        """Clients that sent the server wrong shares of what is opened to everybody."""
+        return tuple(sorted(self._steps.me.liars - set(self._cheats)))
+
+    @property
     def cheats(self) -> tuple[int, ...]:
         """Clients that lied about shares."""
         return self._cheats
@@ -135,6 +140,8 @@ class ServerProgram(ServerPhase):
                 converged=found.converged,
             )
             self.found, self.state = [self.outcome], State.DONE
+            known = {*self.liars, *self._cheats}
+            self.claimed = tuple(claim for claim in found.claimed if claim[1] not in known)
         return messages
 
     def rows_are(self, shared: SharedRows) -> None:

@@ -77,7 +77,7 @@ class Stepping(Generic[Result]):
         except StopIteration as end:
             self.ended, self.result = True, end.value
         except MessageError as error:  # of a message that was taken before, perhaps not of the last one
-            raise CheatError(str(error), code=error.code) from None
+            raise CheatError(str(error), code=error.code, clients=error.clients) from None
         outbox = dict[int, list[Letter]]()
         for recipient, place, data in self.me.outbox:
             outbox.setdefault(recipient, []).append((place, data))

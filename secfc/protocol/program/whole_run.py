@@ -19,6 +19,7 @@ from secfc.operations.starts.public import public_sets
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
+from secfc.protocol.program.located import Claim, located
 from secfc.protocol.program.whose_rows import Given, Labelled, labels_of_rows, rows_of
 
 
@@ -56,13 +57,15 @@ class Watching(Protocol):
 class Found:
     """How a run ended. `start` are the first sets of all rows.
 
-    Sets of rows that were drawn in secret nobody knows: they are -1.
+    Sets of rows that were drawn in secret nobody knows: they are -1. `claimed` are at the coordinator holders
+    that sent wrong shares, as the evaluators say.
     """
 
     labels: Labelled
     start: Labels = field(repr=False)
     n_iter: int
     converged: bool
+    claimed: tuple[Claim, ...]
 
 
 def whole_run(
@@ -95,7 +98,10 @@ def whole_run(
     fewest = Stopping(m=layout.m, max_iter=job.method.max_iter, tol_moved=job.method.tol_moved).fewest
     ended = yield from lloyd(operations, k=job.k, max_iter=job.method.max_iter, fewest=fewest)
     labels = yield from labels_of_rows(me, ended.labels, shared)
-    return Found(labels=labels, start=start, n_iter=ended.n_iter, converged=ended.converged)
+    claimed = (yield from located(me)) if job.max_liars else ()
+    return Found(
+        labels=labels, start=start, n_iter=ended.n_iter, converged=ended.converged, claimed=claimed
+    )
 
 
 def _first_sets(job: Job, planned: Layout, layout: Layout, given: Labels | None, coin: bytes) -> Labels:
