@@ -56,9 +56,11 @@ class FaultsSchema(_Part):
 
     def faults(self) -> Faults:
         """The same as `secfc.protocol.progress.Faults`."""
-        pairs = {name: tuple((a, b) for a, b in getattr(self, name)) for name in ("unread", "claimed")}
+        unread, claimed = (
+            tuple((one, other) for one, other in pairs) for pairs in (self.unread, self.claimed)
+        )
         clients = {name: tuple(getattr(self, name)) for name in ("absent", "left_out", "liars", "cheats")}
-        return Faults(**clients, **pairs)
+        return Faults(**clients, unread=unread, claimed=claimed)
 
 
 class CandidateSchema(_Part):

@@ -204,6 +204,31 @@ class TestLiars:
         assert_exact(net)
 
 
+class TestOverdue:
+    """Nothing comes any more. Who is to count as absent?"""
+
+    @staticmethod
+    def run_without(net, dropped):
+        net.run(drop=lambda message: message.round == 1 and dropped(message))
+        assert net.server.state is not State.DONE
+        return net.server.overdue(lambda *link: 1)
+
+    @pytest.mark.parametrize("silent", [1, 2, 3])
+    def test_nobody_alone_is_blamed_if_a_comparer_keeps_all_waiting(self, silent):
+        net = net_of()
+        text = r"^nobody sends anything: client 1, client 2, client 3, or a client .* it is not known which"
+        with pytest.raises(TooManyFaultsError, match=text) as error:
+            self.run_without(net, lambda message: isinstance(message, Step) and message.sender == silent)
+        assert error.value.clients == (1, 2, 3)
+        assert net.server.faults.absent == ()
+
+    def test_who_owes_what_others_have_sent_is_named(self):
+        late = self.run_without(
+            net_of(), lambda message: isinstance(message, StepReport) and message.sender in (2, 4, 5)
+        )
+        assert late == (2, 4, 5)
+
+
 class TestClaims:
     """Of shares that only evaluators get they say at the end which were wrong. Nobody else can check it."""
 

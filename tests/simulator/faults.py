@@ -374,11 +374,11 @@ class _Network:
 
     def _deadline(self) -> None:
         """Report crashed clients as absent or, if none is new, those that the server waits for."""
-        awaited = self._server.overdue(lambda *link: self._carried[link])
+        gone = sorted(self._crashed - self._told)
+        awaited = () if gone else self._server.overdue(lambda *link: self._carried[link])
         self._idle += 1
         if self._idle > 2 * self._job.parties:
             raise PartyError(f"the server still waits for {awaited}")
-        gone = sorted(self._crashed - self._told)
         self._told.update(gone)
         for client in gone or awaited:
             self._post(self._server.absent(client))

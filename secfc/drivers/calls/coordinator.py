@@ -352,7 +352,11 @@ class Coordinator:
                 self.interrupted = self._log is not None
                 raise self._unconfirmed(waiting)
         else:
-            waiting = list(self.server.overdue(lambda *link: self._carried[link]))
+            try:
+                waiting = list(self.server.overdue(lambda *link: self._carried[link]))
+            except TooManyFaultsError:
+                self.interrupted = self._log is not None
+                raise
         names = ", ".join(map(self._name, waiting))
         silence = f"no message for {self._patience:.0f} s from {names}"
         for client in waiting:

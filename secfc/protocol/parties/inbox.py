@@ -159,6 +159,11 @@ class Inbox:
         others = alone and bool(self._held.get(self._step, {}).get(sender))
         return others or self._last.get(sender, 0) > self._step
 
+    def has_none(self, wanted: Wait) -> bool:
+        """Whether none of these messages of the present step has come."""
+        held = self._held.get(self._step, {})
+        return not any((wanted.tag, sender) in held for sender in wanted.senders)
+
     def missing(self, wanted: Wait) -> list[int]:
         """Senders whose message is not there."""
         held = self._held.get(self._step, {})

@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 
-from secfc.errors import MessageError
+from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.array_types import Labels
 from secfc.kmeans.search import LabelResult
 from secfc.operations.beginning.rows import SharedRows
@@ -80,12 +80,28 @@ class ServerProgram(ServerPhase):
         return () if self._steps.ended else tuple(j for j in self._steps.me.awaited if j != SERVER)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """Clients that have not sent a piece; then as `awaited`; those who compare, if it awaits nobody."""
+        """Clients that have not sent a piece; then as `awaited`.
+
+        TooManyFaultsError if all are behind, because those who compare keep others waiting, and their
+        messages to each other do not show which of them does.
+        """
         job, gathering = self.context.job, self.context.gathering
         alike = [j for j in gathering.present if j not in job.comparers]
         links = [(j, to) for j in alike for to in gathering.members if to != j]
         late = {j for j, to in links if carried(Step.__name__, j, to) < self._dealt[j]}
-        return tuple(late if self.state is State.SHARE else ()) or self.awaited or job.comparers
+        if late and self.state is State.SHARE:
+            return tuple(late)
+        me = self._steps.me
+        # Owners deal without having waited for others.
+        owed = [wait for wait in me.waits if not (wait.unless_lost and wait.tag == "root")]
+        if owed and all(map(me.inbox.has_none, owed)):
+            named = ", ".join(map(job.called, job.comparers))
+            raise TooManyFaultsError(
+                f"nobody sends anything: {named}, or a client whose shares are needed, keeps the others "
+                f"waiting, and it is not known which of them; {gathering.describe()}",
+                clients=job.comparers,
+            )
+        return self.awaited
 
     @property
     def progress(self) -> Progress:

@@ -99,9 +99,7 @@ def whole_run(
     ended = yield from lloyd(operations, k=job.k, max_iter=job.method.max_iter, fewest=fewest)
     labels = yield from labels_of_rows(me, ended.labels, shared)
     claimed = (yield from located(me)) if job.max_liars else ()
-    return Found(
-        labels=labels, start=start, n_iter=ended.n_iter, converged=ended.converged, claimed=claimed
-    )
+    return Found(labels=labels, start=start, n_iter=ended.n_iter, converged=ended.converged, claimed=claimed)
 
 
 def _first_sets(job: Job, planned: Layout, layout: Layout, given: Labels | None, coin: bytes) -> Labels:
