@@ -55,7 +55,8 @@ _NOTHING = Shared()
 class ServerPhase(ABC):
     """A phase of the server. For `outcome` and `found` see `secfc.protocol.server.Server`.
 
-    `planned` and `unread` are as in `Shared`, `claimed` as in `secfc.protocol.progress.Faults`. `layout` has no rows of clients that are left out.
+    `planned` and `unread` are as in `Shared`, `claimed` as in `secfc.protocol.progress.Faults`. `layout` has
+    no rows of clients that are left out.
     """
 
     outcome: LabelResult | None = None

@@ -1,8 +1,8 @@
 """Which holders sent wrong shares, as each evaluator says: for the coordinator's report.
 
 Tells the coordinator and nobody else. Some shares go to the evaluators alone, so nobody else sees that they
-are wrong. What an evaluator says is a claim: it may lie. Of answers under masks it cannot know whether the holder sent a wrong one or the dealer
-dealt for other masks. Nothing follows from a claim.
+are wrong. What an evaluator says is a claim: it may lie. Of answers under masks it cannot know whether the
+holder sent a wrong one or the dealer dealt for other masks. Nothing follows from a claim.
 """
 
 from collections.abc import Generator
