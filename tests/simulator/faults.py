@@ -352,6 +352,9 @@ class _Network:
             blamed = error.client if isinstance(error, ResidueError) else header.sender
             if recipient not in self._liars():
                 self._refused_of.add(blamed)
+        except PartyError as error:  # drivers go on without a client that ends so
+            self._refused.append(str(error))
+            self._crashed.add(recipient)
 
     def _receive(self, role: Server | Client, data: bytes) -> list[Message]:
         return role.receive(decode(data, k=self._job.k, session=self._session, most=role.sizes.most_bytes))

@@ -15,6 +15,7 @@ import numpy as np
 from secfc.crypto.channel import TAG_BYTES, Channel, Channels, Sealed
 from secfc.crypto.handshake import DIGEST_BYTES, Handshake
 from secfc.crypto.identity import Identity
+from secfc.errors import CheatError, PartyError
 from secfc.field.label_packing import labels_of
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES, primes_of
@@ -171,7 +172,13 @@ class LyingClient(Client):
             asked = len(message.asked) or asked_about(set_sizes(sets, self._job.k))
             sizes = layout.divisors(sets, self._job.k)
             self._question = self._job.round_residues(sizes, layout.weight), asked
-        return self._distorted(super().receive(message))
+        try:
+            return self._distorted(super().receive(message))
+        except CheatError as error:
+            if "refused" not in self.lied:
+                raise
+            # What others are told is not what the honest role has said. A liar does not complain.
+            raise PartyError(str(error)) from None
 
     def _drawn(self, what: str, recipient: int, *, sealing: bool) -> list[Lie]:
         """The lies about the next message of a type to a recipient."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from secfc.comparing.role import Data
 from secfc.crypto.randomness import MaskSource
-from secfc.errors import CheatError, MessageError
+from secfc.errors import CheatError, MessageError, PartyError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE, unpack
@@ -110,7 +110,8 @@ def dealt_by_owners(
 ) -> Generator[None, None, Dealings]:
     """The same of dealers that may be lost. The coordinator says which of them are left.
 
-    With `max_liars` a holder says what it refuses, and otherwise ends the run with a `CheatError`.
+    With `max_liars` a holder says what it refuses, and otherwise ends the run with a `CheatError`. A holder
+    that was lost when this was to be told cannot go on: PartyError.
     """
     return (yield from _dealings(me, _Task(sizes=sizes, zeros=0, may_be_lost=True), segments))
 
@@ -139,7 +140,10 @@ def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None
     (kept, refused), *found = yield from me.together(halves)
     if me.holds and task.may_be_lost and me.max_liars:
         mine = {(dealer, me.number) for dealer in kept if dealer not in found[0]}
-        if mine != {pair for pair in refused if pair[1] == me.number}:
+        told = {pair for pair in refused if pair[1] == me.number}
+        if mine and not told:  # others take its shares for right ones
+            raise PartyError(f"the server did not wait for what party {me.number} refuses")
+        if mine != told:
             text = f"the server told others what party {me.number} refuses, and it refuses something else"
             raise CheatError(text, code=Code.BAD_MESSAGE)
     return Dealings(shares=found[0] if me.holds else {}, kept=kept, refused=refused)

@@ -53,7 +53,8 @@ class ServerProgram(ServerPhase):
             transcript=self.introductions.transcript,
             secrets={},
         )
-        me.inbox.lost |= context.gathering.left_out.keys()
+        self._uninvited = frozenset(context.gathering.left_out)  # they have no plan
+        me.inbox.lost |= self._uninvited
         brought = Brought(
             run=context.session.run,
             rows=given_by(job, None, in_memory),
@@ -144,7 +145,8 @@ class ServerProgram(ServerPhase):
         return self, self._ended(self._steps.lose(client))
 
     def _ended(self, messages: list[Message]) -> list[Message]:
-        """The messages. The result is kept if the program has ended."""
+        """The messages to those who came. The result is kept if the program has ended."""
+        messages = [one for one in messages if one.recipient not in self._uninvited]
         found = self._steps.result
         if found is not None:
             nobody_knows = np.full(self.layout.m, -1, dtype=np.int32)
