@@ -11,14 +11,17 @@ from operations import two_worlds
 from operations.two_worlds import P, hidden, in_first, rows, sets, shared, told_apart
 from support.sweeps import sweep
 
+from secfc.kmeans.program import lloyd
 from secfc.operations.full import full_sets
 from secfc.operations.masked import masked, packed
-from secfc.operations.nearest import shared_bits
+from secfc.operations.nearest import nearest, shared_bits
 from secfc.operations.opening import opened
 from secfc.operations.pairs import pairs, planes_of
 from secfc.operations.reduction import reduced
 from secfc.operations.refill import refilled
+from secfc.operations.secure import Secure
 from secfc.operations.starts.plus_plus import chosen_of, drawn_rows, least
+from secfc.operations.starts.public import public_sets
 from secfc.operations.sums import Sums, sums_of
 from secfc.operations.to_owners import to_owners
 from secfc.operations.unmoved import moved_below
@@ -50,6 +53,18 @@ def compares(me, sums, sizes, of):
     products = yield from reduced(me, sizes.reshape(-1, 1) * sizes)
     planes = yield from planes_of(me, Sums(sums=sums, sizes=sizes, products=products, full=(0, 1)))
     return (yield from pairs(me, planes, of, slice(0, of.m)))
+
+
+def assigns(me, sums, sizes, of):
+    full, products = tuple(range(sizes.size)), (yield from reduced(me, sizes.reshape(-1, 1) * sizes))
+    means = Sums(sums=sums, sizes=sizes, products=products, full=full)
+    return (yield from nearest(me, means, of, k=sizes.size))
+
+
+def iterates(me, of):
+    """An iteration of Lloyd from public sets, and the last assignment."""
+    first, weights = public_sets(me, np.array([0, 1, 1]), 2), np.ones(of.m, dtype=np.int64)
+    return (yield from lloyd(Secure(me, of, first, weights, 2), k=2, max_iter=1, fewest=1))
 
 
 def moves(me, before, after):
@@ -101,6 +116,18 @@ CASES = {
         shared([2, 1], [1, 2]),
         rows([5, 1, 2], [7, 9, 0]),
     ),
+    "nearest of two": (
+        assigns,
+        shared([[3], [4]], [[5], [1]], spread=in_first),
+        shared([2, 1], [1, 2]),
+        rows([5, 1, 2], [7, 9, 0]),
+    ),
+    "nearest of three": (
+        assigns,
+        shared([[3], [4], [7]], [[5], [1], [2]], spread=in_first),
+        shared([2, 1, 1], [1, 2, 1]),
+        rows([5, 1], [7, 9]),
+    ),
     "shared bits": (shared_bits, hidden([[0, 1, 1]], [[1, 0, 1]])),
     "moved below": (moves, sets(2, [0, 1, 1], [0, 1, 0]), sets(2, [0, 0, 1], [1, 0, 0])),
     "refilled": (
@@ -118,19 +145,22 @@ CASES = {
         shared([3, 5], [5, 0], spread=in_first),
     ),
     "to owners": (tells, of_others),
+    # Labels 1, 0, 0 and then 0, 0, 1; in the second world 0, 1, 0 and then 1, 0, 0.
+    "iteration": (iterates, rows([-4, -3, -1], [-4, -3, 1])),
 }
+LONG = ("refilled", "iteration")
 QUICK = ("reduced", "opened", "masked", "shared bits", "moved below", "to owners")
 
 
 EVERY = [
     case
     for case in product(CASES, SHAPES, ("dealer", "first", "second"))
-    if case[0] != "refilled" or case[1] == SHAPES[0]
+    if case[0] not in LONG or case[1] == SHAPES[0]
 ]
 
 
 def kept(case):
-    return case[0] in QUICK or (case[0] != "refilled" and case[1] == SHAPES[0])
+    return case[0] in QUICK or (case[0] not in LONG and case[1] == SHAPES[0])
 
 
 def roles_of(n):
@@ -155,6 +185,13 @@ def test_one_holder_more_sees_something(shape):
     code = Codewords(n=n, t=t, ell=ell, primes=(P,))
     roles = {"dealer": 1, "first": n + 1, "second": n + 2}
     assert told_apart(code, {n + 1, *range(1, t + 2)}, roles, reduced, [wide(X, Y)]) is not None
+
+
+@pytest.mark.slow
+def test_an_iteration_that_moves_no_row_is_seen():
+    """What is opened is part of the view: labels stay 0, 1, 1 in the second world."""
+    code, roles = Codewords(n=3, t=1, ell=1, primes=(P,)), roles_of(3)
+    assert told_apart(code, {0, 1}, roles, iterates, [rows([-4, -3, -1], [-4, -3, -3])]) is not None
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -275,4 +275,5 @@ def signs(me, of, bracket):
     while not {me.roles.dealer, me.roles.first} <= met.keys():
         yield
     masked, masks = (unpack(met[one].planes())[0] for one in (me.roles.first, me.roles.dealer))
-    return under_masks(me, (masked - masks) % P > P // 2)
+    below = (masked - masks) % P > P // 2
+    return under_masks(me, (below[bracket.inputs] ^ bracket.negated[..., np.newaxis]).all(axis=0))
