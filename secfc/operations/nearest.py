@@ -75,36 +75,54 @@ def negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
 
 def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:
     """[b] of bits that stayed under masks, shape (outputs, rows)."""
-    size, halves = bits.outputs * bits.rows, []
-    if me.deals and bits.held is not None:
-        halves.append(_dealer(me, bits.held))
-    if me.evaluates and bits.held is not None:
-        halves.append(_evaluator(me, bits.held))
-    made = yield from me.together(halves)
-    segments = made[0] if me.evaluates else None
+    shape = bits.outputs, bits.rows
+    half = yield from halves(me, bits.held if me.deals else None, shape)
+    if half is not None and bits.held is not None:
+        half = (1.0 - 2.0 * bits.held) * half
+        half = half + bits.held if me.number == me.roles.first else half
+    return (yield from from_halves(me, half, shape))
+
+
+def halves(me: Party, numbers: Bools | None, shape: tuple[int, int]) -> Generator[None, None, Floats | None]:
+    """Additive halves modulo each prime of the dealer's numbers, shape (P, *shape), at each evaluator."""
+    parts = []
+    if numbers is not None:
+        parts.append(_dealer(me, numbers))
+    if me.number == me.roles.first:
+        parts.append(_first(me, shape))
+    if me.number == me.roles.second:
+        parts.append(_second(me, shape))
+    found = yield from me.together(parts)
+    return found[0] if me.evaluates else None
+
+
+def from_halves(me: Party, half: Floats | None, shape: tuple[int, int]) -> Generator[None, None, Shared]:
+    """[x], the same in all segments, of the halves of x that the evaluators have."""
+    size, segments = shape[0] * shape[1], None
+    if half is not None:
+        mine = reduce(half, me.code.moduli).reshape(len(me.code.primes), 1, size)
+        segments = np.repeat(mine, me.code.ell, axis=1)
     found = yield from dealt(me, dict.fromkeys(me.roles.evaluators, size), segments)
-    return added(me, [one.shared for one in found.values()], size).reshape(bits.outputs, bits.rows)
+    return added(me, [one.shared for one in found.values()], size).reshape(*shape)
 
 
-def _dealer(me: Party, masks: Bools) -> Half:
+def _dealer(me: Party, numbers: Bools) -> Half:
     first, second = me.roles.evaluators
-    rest = reduce(masks.astype(np.float64) - _of_first(me, first, masks.shape), me.code.moduli)
+    rest = reduce(numbers.astype(np.float64) - _of_first(me, first, numbers.shape), me.code.moduli)
     me.send(second, "half", to_bytes(rest, me.code.primes))
     return
     yield
 
 
-def _evaluator(me: Party, deltas: Bools) -> Half:
-    """Its half of the bits, the same in all segments, shape (P, ell, outputs * rows)."""
-    code, signs = me.code, 1.0 - 2.0 * deltas
-    if me.number == me.roles.first:
-        mine = deltas + signs * _of_first(me, me.number, deltas.shape)
-    else:
-        dealer = me.roles.dealer
-        given = (yield Wait("half", (dealer,), size_of(deltas.size, code.primes)))[dealer]
-        mine = signs * from_bytes(given, deltas.shape, code.primes)
-    mine = reduce(mine, me.code.moduli).reshape(len(code.primes), 1, -1)
-    return np.repeat(mine, code.ell, axis=1)
+def _first(me: Party, shape: tuple[int, int]) -> Half:
+    return _of_first(me, me.number, shape)
+    yield
+
+
+def _second(me: Party, shape: tuple[int, int]) -> Half:
+    dealer = me.roles.dealer
+    given = (yield Wait("half", (dealer,), size_of(shape[0] * shape[1], me.code.primes)))[dealer]
+    return from_bytes(given, shape, me.code.primes)
 
 
 def _of_first(me: Party, evaluator: int, shape: tuple[int, ...]) -> Floats:

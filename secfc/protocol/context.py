@@ -63,6 +63,11 @@ class ClientContext:
     deposits: HeldDeposits | None
     repeats: bool
 
+    @property
+    def told_start(self) -> Labels | None:
+        """What everybody is told of its start labels (`Job.told_start`)."""
+        return None if self.start is None else self.job.told_start(self.start)
+
     def check_shares(self, layout: Layout) -> None:
         """Raise LimitError if a party has a larger share of these rows than the limits allow."""
         names = () if layout.deposited else self.names

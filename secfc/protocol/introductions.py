@@ -60,6 +60,10 @@ class Introductions:
             start = labels_of(message.start)
             if start.size and start.min() < self._job.least_label:
                 raise MessageError(f"Hello: a row of client {message.sender} has no start label")
+            if self._job.hides_start and start.max(initial=0) > 0:
+                raise MessageError(
+                    f"Hello: client {message.sender} tells labels of its rows, which it must keep to itself"
+                )
         weights = np.empty(0, dtype=np.int64) if message.weights is None else message.weights
         if weights.size != (introduction.rows if self._job.rows.weighted else 0):
             raise MessageError(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from secfc.errors import SecFCError
-from secfc.field.array_types import Shares
+from secfc.field.array_types import Ints, Shares
 from secfc.field.packing import PackedResidues, unpack
 from secfc.kernels import Kernels
 from secfc.sharing.shared import Shared
@@ -36,6 +36,11 @@ class Rows:
         """A holder's shares of some rows modulo a prime, shape (width, rows)."""
         assert self._shares is not None
         return self._shares[index, :-1, rows]
+
+    def some(self, rows: Ints) -> "Rows":
+        """A copy of the rows with these numbers."""
+        shares = None if self._shares is None else self._shares[..., rows]
+        return Rows(self.primes, self.width, rows.size, shares, self._kernels)
 
     def sums(self, sets: Shared) -> Shared:
         """<sum over i of b_i f_i> of [b], shape (k, m): the product, shape (k, width)."""

@@ -114,13 +114,14 @@ def test_the_bytes_that_a_holder_and_comparer_receives_are_distributed_alike(par
 
 
 def test_delta_at_a_dealer_that_is_a_holder_would_be_noticed(monkeypatch):
-    real = nearest._evaluator
+    real = nearest.shared_bits
 
-    def evaluator(me, deltas):
-        me.send(me.roles.dealer, "delta", np.packbits(deltas).tobytes())
-        return (yield from real(me, deltas))
+    def shared_bits(me, bits):
+        if me.evaluates:
+            me.send(me.roles.dealer, "delta", np.packbits(bits.held).tobytes())
+        return (yield from real(me, bits))
 
-    monkeypatch.setattr(nearest, "_evaluator", evaluator)
+    monkeypatch.setattr(nearest, "shared_bits", shared_bits)
     assert differing(1) == {"delta"}
 
 

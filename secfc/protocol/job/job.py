@@ -268,6 +268,15 @@ class Job:
         """The least start label. It is -1, for rows in no set, when their cluster is predicted."""
         return -1 if isinstance(self.method, Predict) else 0
 
+    @property
+    def hides_start(self) -> bool:
+        """Whether nobody but its owner learns a start label: what is public is only which rows are new."""
+        return self.is_program and isinstance(self.method, Predict)
+
+    def told_start(self, start: Labels) -> Labels:
+        """What everybody is told of start labels. Where they are hidden: -1 for new rows, 0 for others."""
+        return np.minimum(start, 0) if self.hides_start else start
+
     def check_start(self, start: Labels) -> None:
         """Raise ParameterError unless every cluster has a row in the given start labels.
 

@@ -5,11 +5,11 @@
 
 from collections.abc import Callable
 
-from secfc.protocol.job.cases import Centres, Cluster, Disclosed, LabelsOnly, Method, Rows
+from secfc.protocol.job.cases import Centres, Cluster, Disclosed, LabelsOnly, Method, Predict, Rows
 
 NEEDED: dict[str, Callable[[Rows, Method, Disclosed, Centres], bool]] = {
     "disclosure 'labels'": lambda rows, method, disclosure, opened: isinstance(disclosure, LabelsOnly),
-    "one k": lambda rows, method, disclosure, opened: isinstance(method, Cluster),
+    "one k": lambda rows, method, disclosure, opened: isinstance(method, Cluster | Predict),
     "one start": lambda rows, method, disclosure, opened: method.n_init == 1,
     "a random partition, k-means++, or given labels or centres": lambda rows, method, disclosure, opened: (
         method.init in ("random", "k-means++", "labels")

@@ -23,6 +23,8 @@ SEED_BYTES = 32
 class Hello(ToServer, number=0, phase="identify"):
     """The sender's introduction, the weights of its rows if rows have weights, and its given start labels.
 
+    Of labels that the job hides it tells only which rows are new (`Job.told_start`).
+
     `agreement` is the digest of what the client agreed on, so an error can name a party that differs.
     """
 

@@ -44,7 +44,7 @@ class ClientIdentify(ClientPhase):
             number=context.number,
             identity=context.identity,
             rows=rows.shape[0] if ids is None else 0,
-            start=context.start,
+            start=context.told_start,
             weights=context.weights,
             ephemeral=ephemeral,
             checks=most_checks(context.job),
@@ -62,7 +62,7 @@ class ClientIdentify(ClientPhase):
             agreement=self._context.session.agreement,
             introduction=self.handshake.introduction,
             weights=self._context.weights,
-            start=self._context.start,
+            start=self._context.told_start,
         )
 
     def step(self, message: Message) -> ClientStep:

@@ -78,6 +78,8 @@ class ClientProgram(ClientPhase):
             commitments=peers.commitments,
             start=start,
             repeats=context.repeats,
+            labels=context.start if job.hides_start else None,
+            smallest_set=context.limits.smallest_set,
         )
         self._steps = Stepping[Found | None](
             me,

@@ -14,6 +14,7 @@ from secfc.kmeans.search import LabelResult
 from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.context import in_memory
 from secfc.protocol.introductions import Introductions
+from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Message, Step, StepReport
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
@@ -134,11 +135,14 @@ class ServerProgram(ServerPhase):
     def absent(self, client: int) -> ServerStep:
         """Go on without it. Its rows are in if it has proved their shares, and else it is left out with them.
 
-        TooManyFaultsError if it compares or too few are left, or if it has not shared its part of a union.
+        TooManyFaultsError if it compares or too few are left, or if it has not shared its part of a union, or
+        what a prediction needs.
         """
         gathering = self.context.gathering
         if self.state is State.SHARE and self.layout.common and client <= self.context.job.n:
             self.leave_out({client: "absent"})
+        if self.state is State.SHARE and isinstance(self.context.job.method, Predict):
+            self._check_dispensable(client, "absent")
         gathering.absent.add(client)
         gathering.require_comparers()
         gathering.require(len(gathering.present))

@@ -16,10 +16,12 @@ from secfc.operations.beginning.rows import SharedRows
 from secfc.operations.secure import Secure
 from secfc.operations.starts.plus_plus import plus_plus
 from secfc.operations.starts.public import public_sets
+from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
 from secfc.protocol.program.located import Claim, located
+from secfc.protocol.program.prediction import given_labels, predicted
 from secfc.protocol.program.whose_rows import Given, Labelled, labels_of_rows, rows_of
 
 
@@ -28,8 +30,9 @@ class Brought:
     """What a party brings to a run.
 
     `value` is its own value of the coin, and `commitments` are to those of the comparers. `start` are the
-    given first sets of all planned rows, if the job begins with labels. In a simulation that `repeats` what
-    is drawn in secret follows from the job's seed.
+    given first sets of all planned rows, if the job begins with labels; of a prediction what everybody is
+    told of them. In a prediction `labels` are those of its own rows, and it demands sets of `smallest_set`
+    rows. In a simulation that `repeats` what is drawn in secret follows from the job's seed.
     """
 
     run: bytes = field(repr=False)
@@ -38,6 +41,8 @@ class Brought:
     commitments: Mapping[int, bytes] = field(repr=False)
     start: Labels | None = field(repr=False)
     repeats: bool = False
+    labels: Labels | None = field(default=None, repr=False)
+    smallest_set: int = 1
 
 
 class Watching(Protocol):
@@ -75,6 +80,11 @@ def whole_run(
 
     RangeError for rows beyond the bound, ParameterError if the rows that are in do not fit the job.
     """
+    given = None
+    if isinstance(job.method, Predict) and brought.start is not None:
+        given = yield from given_labels(
+            me, planned, job.k, marks=brought.start, own=brought.labels, smallest_set=brought.smallest_set
+        )
     shared = yield from rows_of(me, job, planned, brought.rows)
     inside = me.number not in shared.left_out
     if inside:
@@ -86,6 +96,11 @@ def whole_run(
     layout = shared.layout
     yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)
     weights = np.ones(layout.m, dtype=np.int64) if layout.weights is None else layout.weights
+    if given is not None:  # nobody is left out of a prediction
+        own = yield from predicted(me, layout, shared.rows, given, weights, watching.round_is)
+        claimed = (yield from located(me)) if job.max_liars else ()
+        labels = Labelled(own=own)
+        return Found(labels=labels, start=given.marks, n_iter=1, converged=True, claimed=claimed)
     if job.method.init == "k-means++":
         start = np.full(layout.m, -1, dtype=np.int32)
         repeated = np.random.default_rng(job.seed) if brought.repeats and job.seed is not None else None

@@ -1,0 +1,58 @@
+"""The nearest mean of new rows. The other rows are in sets that only their owners know; the means are theirs.
+
+Opens whether a set is too small, if a holder asks for it, and which sets are empty.
+"""
+
+from collections.abc import Callable, Generator
+
+import numpy as np
+
+from secfc.field.array_types import Bools, Ints, Labels, Objects
+from secfc.operations.full import full_sets, plain_full
+from secfc.operations.nearest import nearest, plain_nearest
+from secfc.operations.pairs import plain_pairs
+from secfc.operations.predicting.given import HiddenLabels, shared_labels
+from secfc.operations.predicting.smallest import check_smallest
+from secfc.operations.sums import plain_sums, sums_of
+from secfc.protocol.parties.party import Party
+from secfc.sharing.rows import Rows
+from secfc.sharing.shared import Shared, joined
+
+
+def plain_prediction(rows: Objects, labels: Labels, weights: Ints, k: int) -> Labels:
+    """The labels of the rows, shape (m, d), whose label is -1."""
+    full, new = plain_full(labels, k), rows[labels < 0]
+    means = plain_sums(rows, labels, full, weights, k=k)
+    return plain_nearest(plain_pairs(new, means), full, m=len(new))
+
+
+def prediction(
+    me: Party,
+    given: HiddenLabels,
+    rows: Rows,
+    new: Bools,
+    weights: Ints,
+    *,
+    limits: tuple[int, ...],
+    on_round: Callable[[int], None],
+) -> Generator[None, None, Shared]:
+    """The sets of the new rows, shape (k, new rows).
+
+    `new` and `weights`, shape (m,), are public; `given` are the labels of the other rows. For `limits` see
+    `check_smallest`, for `on_round` see `secfc.operations.secure.Secure`.
+    """
+    labels = yield from shared_labels(me, given)
+    yield from check_smallest(me, labels, weights[~new], limits)
+    sets = _of_all(me, labels, new)
+    full = yield from full_sets(me, sets)
+    me.round += 1
+    on_round(me.round)
+    means = yield from sums_of(me, sets, rows, full, weights)
+    return (yield from nearest(me, means, rows.some(np.flatnonzero(new)), k=given.k))
+
+
+def _of_all(me: Party, labels: Shared, new: Bools) -> Shared:
+    """Sets of all rows, shape (k, m): new rows are in none."""
+    k, rows = labels.shape
+    places = np.where(new, rows, np.cumsum(~new) - 1)
+    return joined([labels, me.public(np.zeros((k, 1), dtype=np.int64))], 1)[:, places]
