@@ -53,7 +53,7 @@ def test_rows_without_a_label_are_not_shared():
     found = predicted(old, labels, [[[4.0]], [], []], 2, bound=600.0)
     assert plain(found.labels) == [[0], [], []]
     with_it = predicted(old, [[0, 0], [1], [1, 1]], [[[4.0]], [], []], 2, bound=600.0)
-    kinds = [sum(one.size for one in each.costs.messages if one.kind == "Share") for each in (found, with_it)]
+    kinds = [sum(one.size for one in each.costs.messages if one.kind == "Step") for each in (found, with_it)]
     assert kinds[0] < kinds[1]
 
 
@@ -117,7 +117,7 @@ def test_the_smallest_set_holds_for_the_clusters_and_not_for_new_rows():
     old, labels = [[[0.0], [2.0]], [[8.0]], [[10.0]]], [[0, 0], [1], [1]]
     limits = Limits(predict=True, smallest_set=2)
     assert plain(predicted(old, labels, [[[1.0]], [], []], 2, limits=limits).labels) == [[0], [], []]
-    with pytest.raises(secfc.LimitError, match="at least 2 rows, but round 1 has a set of 1"):
+    with pytest.raises(secfc.LimitError, match="at least 2 rows, but a set has fewer"):
         predicted(old, [[0, 0], [1], [0]], [[[1.0]], [], []], 2, limits=limits)
 
 

@@ -45,9 +45,8 @@ class LabelSearch:
     `starts` are the numbers of clusters of each start, in order, and `compared` those to compare, () for a
     single number. Of one cluster only the inertia is used. By "separation" the first two questions make the
     start, from cores. By "k-means++" the first questions choose the rows of the start, and `sets` begins with
-    a single row. With `predict` the one question is about the rows that are in no set. `rng` and `start` are
-    as for `secfc.kmeans.search.Search`. `weights`, shape (m,), say how many times each row counts: public, at
-    least 1 each, at most 2**29 in all.
+    a single row. `rng` and `start` are as for `secfc.kmeans.search.Search`. `weights`, shape (m,), say how
+    many times each row counts: public, at least 1 each, at most 2**29 in all.
     """
 
     def __init__(
@@ -59,7 +58,6 @@ class LabelSearch:
         rng: np.random.Generator,
         compared: tuple[int, ...] = (),
         init: Start = "random",
-        predict: bool = False,
         start: Labels | None = None,
         tol_moved: float = 0.0,
         weights: Ints | None = None,
@@ -68,8 +66,8 @@ class LabelSearch:
         self._m, self._starts, self._compared = m, starts, compared
         self._stopping = Stopping(m=m, max_iter=max_iter, tol_moved=tol_moved)
         self._rng, self._given = rng, start
-        first = {"separation": Step.FIRST_OF_START, "k-means++": Step.CANDIDATES}.get(init, Step.ITERATE)
-        self._first = Step.PREDICT if predict else first
+        first = {"separation": Step.FIRST_OF_START, "k-means++": Step.CANDIDATES}
+        self._first = first.get(init, Step.ITERATE)
         self._core = np.zeros(m, dtype=np.bool_)
         self._previous: Labels | None = None
         self._emptied: Ints | None = None  # computed on first use
@@ -102,7 +100,7 @@ class LabelSearch:
         """Rows whose labels are opened, ascending."""
         if self.choices is not None:
             return np.empty(0, dtype=np.int64)
-        return np.flatnonzero(self.sets < 0) if self._step is Step.PREDICT else np.arange(self.sets.size)
+        return np.arange(self.sets.size)
 
     @property
     def with_core(self) -> bool:
@@ -122,7 +120,7 @@ class LabelSearch:
     @property
     def emptied(self) -> Ints:
         """Clusters without a row, ascending, to which rows are moved. All labels must have been added."""
-        if self._step in (Step.LAST_ASSIGNMENT, Step.PREDICT):
+        if self._step is Step.LAST_ASSIGNMENT:
             return np.empty(0, dtype=np.int64)
         if self._emptied is None:
             self._emptied = np.flatnonzero(np.bincount(self.labels, minlength=self.k) == 0)
@@ -188,7 +186,6 @@ class LabelSearch:
                 return Follows.QUESTION
         run.labels = labels
         if self._step is not Step.ITERATE:
-            run.converged = run.converged or self._step is Step.PREDICT
             return self._ended(run)
         run.n_iter += 1
         done = self._stopping.after(

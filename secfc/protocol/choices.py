@@ -20,7 +20,7 @@ from secfc.errors import MessageError, SealError
 from secfc.field.array_types import Labels
 from secfc.kmeans.label_search import LabelSearch
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.job.cases import LabelsOnly, Predict
+from secfc.protocol.job.cases import LabelsOnly
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import TOLD_BYTES, Challenge, Coin, CoinRequest, Message
@@ -125,7 +125,6 @@ def label_search(
         max_iter=job.method.max_iter,
         tol_moved=job.method.tol_moved,
         init=job.method.init,
-        predict=isinstance(job.method, Predict),
         rng=np.random.default_rng(seed),
         start=start,
         weights=layout.weights,

@@ -19,7 +19,6 @@ from secfc.protocol.answers.decoding import Weights
 from secfc.protocol.answers.disclosure import ClientCoded
 from secfc.protocol.choices import label_search, values_in
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.row_layout import Layout, RangeParts
 from secfc.protocol.label_round import LabelRound, LabelsAsked
 from secfc.protocol.mail import Mail
@@ -202,10 +201,9 @@ class ClientLabels(ClientCoded):
             return True
         self._minima = None
         asked = LabelsAsked(
-            champions=self._labels_asked > 1
-            or (job.method.init == "labels" and not isinstance(job.method, Predict)),
+            champions=self._labels_asked > 1 or job.method.init == "labels",
             core=job.method.init == "separation" and self._labels_asked == _CORE_QUESTION,
-            rows=np.flatnonzero(sets < 0) if isinstance(job.method, Predict) else np.arange(sets.size),
+            rows=np.arange(sets.size),
             opens_inertia=job.opens_inertia and self._k not in job.method.starts[self._starts_begun :],
             **common,
         )

@@ -16,7 +16,6 @@ from secfc.field.primes import PRIMES, primes_of
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.protocol.job import row_layout
-from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.row_layout import RANGE_GROUPS, RANGE_ROWS, Layout, RangeParts
 from secfc.protocol.messages import Assignment, Compared, Finish, MaskedAnswer, OpenedLabels, SpareMasks
 from secfc.protocol.states import State
@@ -217,12 +216,8 @@ def test_rows_of_a_union_are_checked_and_nobody_is_named(part_rows):
         assert str(error).startswith("rows are beyond the public bound")
 
 
-@pytest.mark.parametrize("starts", [{"predict": True}, {"init": "separation"}, {"n_init": 2}])
+@pytest.mark.parametrize("starts", [{"init": "separation"}, {"n_init": 2}])
 def test_before_any_kind_of_start(starts):
-    if starts.get("predict"):
-        labels = [np.arange(m) % 2 for m in SIZES]
-        labels[0][-1] = -1  # a row to predict
-        starts = {"predict": True, "max_iter": 1, "limits": Limits(predict=True), "starts": labels}
     net = labelled(2, **starts)
     deal_integers(net, 2, {(0, 0): 1 << 14})
     assert ended(net).clients == (2,)
