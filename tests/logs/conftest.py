@@ -19,6 +19,9 @@ def make(
     labels = np.split((np.arange(m) % k).astype(np.int32), np.cumsum(counts)[:-1])
     if starts:
         parameters["init"] = "labels"
+    if parameters.get("predict"):  # the last row of each party that has some
+        parameters["max_iter"] = 1
+        labels = [np.where(np.arange(len(own)) == len(own) - 1, -1, own).astype(np.int32) for own in labels]
     if ids:
         parameters |= {"ids_cap": m}
         names = np.split(np.arange(m), np.cumsum(counts)[:-1])

@@ -61,6 +61,28 @@ def test_killed_around_calls_public_choices_without_a_seed_stay(setup_of, tmp_pa
     assert found.n_iter == whole.n_iter
 
 
+PREDICTION = {
+    "disclosure": "labels",
+    "predict": True,
+    "starts": True,
+    "limits": Limits(predict=True, smallest_set=2),
+}
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("step", [2, 3, 5, 7, 11])
+@pytest.mark.parametrize(
+    "more", [{}, {"counts": (3, 4, 0, 2, 3), "max_liars": 1, "limits": Limits(predict=True)}]
+)
+def test_killed_around_calls_a_prediction_goes_on(setup_of, tmp_path, step, more):
+    setup = setup_of(**PREDICTION | more)
+    run = Restarting(setup, tmp_path, {at: KILLS[at // step % len(KILLS)] for at in range(1, 400, step)})
+    assert run.run() > 1
+    outcome, expected = run.outcome(), run_in_process(setup)
+    assert_same_labels(outcome, expected, without=0)
+    assert outcome.faults == expected.faults
+
+
 @given(data=st.data())
 @tries(0.3)
 def test_killed_at_any_calls_parties_send_the_same_bytes(setup_of, tmp_path_factory, data):
