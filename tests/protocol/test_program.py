@@ -91,6 +91,14 @@ def test_without_a_client_that_does_not_compare_the_others_end(lost, at):
     assert_exact(net, [j for j in AT_ALL if j not in out], but=[lost])
 
 
+def test_compiled_loops_take_the_rows_that_are_left(monkeypatch):
+    monkeypatch.setenv("SECFC_KERNELS", "compiled")
+    net = net_of()
+    run_without(net, 4, 8)
+    assert net.server.faults.left_out == (4,)
+    assert_exact(net, [1, 2, 3, 5])
+
+
 @pytest.mark.parametrize("at", [8, 60, 600])
 @pytest.mark.parametrize("lost", [1, 2, 3])
 def test_without_one_that_compares_nobody_goes_on(lost, at):

@@ -137,7 +137,7 @@ def _kept(held: Shares | None, planned: Layout, layout: Layout) -> Shares | None
     for owner, count in enumerate(layout.counts, 1):
         if count:
             inside[planned.rows(owner)] = True
-    return held[..., inside]
+    return held.compress(inside, axis=2)  # in C order, as loops need
 
 
 def set_aside(me: Party, cheats: dict[int, str], unread: list[Pair]) -> None:
