@@ -39,7 +39,9 @@ class Rows:
 
     def some(self, rows: Ints) -> "Rows":
         """A copy of the rows with these numbers."""
-        shares = None if self._shares is None else self._shares[..., rows]
+        shares = (
+            None if self._shares is None else self._shares.take(rows, axis=2)
+        )  # in C order, as loops need
         return Rows(self.primes, self.width, rows.size, shares, self._kernels)
 
     def sums(self, sets: Shared) -> Shared:

@@ -47,6 +47,13 @@ def test_four_points_by_hand():
     assert net.server.gathering.round == 1
 
 
+def test_compiled_loops_give_the_same(monkeypatch):
+    monkeypatch.setenv("SECFC_KERNELS", "compiled")
+    net = net_of()
+    net.run()
+    assert net.labels() == FOUND
+
+
 def drawn(seed):
     """A job with ties, empty sets and weights, and parties without rows, old rows or new rows."""
     rng = np.random.default_rng(seed)
