@@ -263,6 +263,9 @@ class Uses:
             def decrypt(self, *given):
                 return self._real.decrypt(*given)
 
+            def decrypt_into(self, *given):
+                return self._real.decrypt_into(*given)
+
         self._patch.setattr(channel, "AESGCM", Recorded)
 
 

@@ -66,6 +66,9 @@ class Records:
             def decrypt(self, *given: Any) -> bytes:
                 return self._real.decrypt(*given)
 
+            def decrypt_into(self, *given: Any) -> int:
+                return self._real.decrypt_into(*given)
+
         monkeypatch.setattr(channel, "AESGCM", Recorded)
 
     def _of_a_source(self, algorithm: Any, mode: Any) -> Any:
