@@ -20,6 +20,7 @@ from benchmarks.privacy import (
     opened,
     own_comparer,
     own_labels,
+    predictions,
     spreads,
 )
 from benchmarks.privacy.rows import OF_RANGE, PLACED, AttackRow
@@ -54,6 +55,7 @@ ATTACKS = {
     "q-rows": "party that chooses its rows: others' rows from own labels and random first sets, by runs",
     "q-sum": "party that chooses its rows: the sum of others' rows from own labels, by runs",
     "r-rounds": "one comparer that lies: rows of others from empty sets, by rounds",
+    "s-centres": "party that chooses new rows: centres from the labels of these, by predictions",
 }
 
 
@@ -235,6 +237,14 @@ def _own_labels(size: Size) -> Iterator[AttackRow]:
         yield from of("q-sum", own_labels.sum_errors, OF_RANGE, runs=range(6), **more, **given)
 
 
+def _predictions(size: Size) -> Iterator[AttackRow]:
+    for share, new in product(size.own_shares, (10, 100)):
+        more: dict[str, Any] = {"share": share, "others": size.chosen_for, "new": new}
+        given: dict[str, Any] = {"repeats": (size.runs + 1) // 2, "seed": SEED, "runs": (0, 3, 6, 9)}
+        of = predictions.centre_errors
+        yield from own_labels.by_own_labels("s-centres", of, PLACED, **more, **given)
+
+
 def _own_comparer(size: Size) -> Iterator[AttackRow]:
     for d, k in product((1, 2), (3, 4)):
         yield from own_comparer.by_rounds(others=size.chosen_for, k=k, d=d, bits=size.bits, seed=SEED)
@@ -250,5 +260,6 @@ _PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
     ("p", _chosen_rows),
     ("q", _own_labels),
     ("r", _own_comparer),
+    ("s", _predictions),
 )
 """Letters of attacks, and the function that measures them."""

@@ -8,7 +8,7 @@ import pytest
 from operations.own_net import Net, ended, in_the_clear
 from support.lied import Lied
 
-from benchmarks.privacy import own_comparer, own_labels
+from benchmarks.privacy import own_comparer, own_labels, predictions
 from benchmarks.privacy.own_labels import BOUND, Told, counted
 from secfc.comparing.batch import Evaluating
 from secfc.errors import CheatError
@@ -53,6 +53,15 @@ def test_empty_sets_tell_a_lying_dealer_a_bit_of_a_column_in_two_rounds():
     for one, later in zip(rows, rows[3:], strict=False):
         assert later.success < one.success / 3
     assert rows[-1].success < 3e-3
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1])
+def test_predictions_tell_the_centres_of_others(share):
+    given = {"share": share, "others": 200, "new": 99}
+    errors = list(islice(predictions.centre_errors(np.random.default_rng(1), **given), 10))
+    assert errors[0] == 1
+    assert errors[3] > 0.01
+    assert errors[9] < 1e-4
 
 
 class Dealt(Lied):
@@ -188,17 +197,16 @@ def test_a_real_holder_can_do_the_same_where_nobody_looks_for_liars():
 
 def dealing(monkeypatch, number, more, lying_round):
     """An evaluator adds integers, shape (m,), to the half of its bits of set 0 in a round."""
-    honest, rounds = of_nearest._evaluator, []
+    honest, rounds = of_nearest.from_halves, []
 
-    def lying(me, deltas):
-        segments = yield from honest(me, deltas)
+    def lying(me, half, shape):
         if me.number == number:
             rounds.append(1)
             if len(rounds) == lying_round:
-                segments = (segments + more) % me.code.moduli
-        return segments
+                half = (half + more) % me.code.moduli
+        return (yield from honest(me, half, shape))
 
-    monkeypatch.setattr(of_nearest, "_evaluator", lying)
+    monkeypatch.setattr(of_nearest, "from_halves", lying)
 
 
 @pytest.mark.parametrize("number", [2, 3])
