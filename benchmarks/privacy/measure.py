@@ -23,7 +23,7 @@ from benchmarks.privacy import (
     predictions,
     spreads,
 )
-from benchmarks.privacy.rows import OF_RANGE, PLACED, AttackRow
+from benchmarks.privacy.rows import CENTRES, OF_RANGE, PLACED, AttackRow
 from benchmarks.privacy.view import Watched, watch
 from plaintext_baselines.generators import secfc_blobs
 from secfc.comparing.role import Comparer
@@ -242,7 +242,7 @@ def _predictions(size: Size) -> Iterator[AttackRow]:
         more: dict[str, Any] = {"share": share, "others": size.chosen_for, "new": new}
         given: dict[str, Any] = {"repeats": (size.runs + 1) // 2, "seed": SEED, "runs": (0, 3, 6, 9)}
         of = predictions.centre_errors
-        yield from own_labels.by_own_labels("s-centres", of, PLACED, **more, **given)
+        yield from own_labels.by_own_labels("s-centres", of, CENTRES, **more, **given)
 
 
 def _own_comparer(size: Size) -> Iterator[AttackRow]:

@@ -82,6 +82,7 @@ class Scale:
 EXACT = Scale(measure="values recovered exactly", nothing=0.0, everything=1.0)
 PLACED = Scale(measure="error of placing the rows", nothing=1.0, everything=0.0)
 """Root of the summed squared distances of placed to true rows, divided by that of the rows to their mean."""
+CENTRES = Scale(measure="error of centres, relative to their distance", nothing=1.0, everything=0.0)
 OF_RANGE = Scale(measure="error in ranges of a value", nothing=1.0, everything=0.0)
 NEAR = Scale(measure="rows placed within 2 % of the range of their column", nothing=0.0, everything=1.0)
 DISCLOSED = Scale(measure="rows disclosed as they are", nothing=0.0, everything=1.0)

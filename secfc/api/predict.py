@@ -77,11 +77,12 @@ def predict(
     """Find the nearest centre of rows that were not in a run, without revealing these rows or the centres.
 
     The centres are the means of the rows of `parties` by their `labels`; new rows do not change them. All
-    rows are shared anew. One round of distances decides, in exact arithmetic on the quantised rows; ties go
-    to the lowest cluster. The server learns the distance of every row, old and new, to every centre, unless
-    the disclosure is "labels". All parties learn the labels of all rows and which rows are new
-    (docs/threat-model.md, What predicting gives away). Every party must consent in `limits` by
-    ``Limits(predict=True)``, and `smallest_set` applies to the clusters. `bound` covers old and new rows.
+    rows are shared anew. Arithmetic on the quantised rows is exact; ties go to the lowest cluster. All
+    parties learn which rows are new and which clusters are empty, and with disclosure "labels" nobody learns
+    a label but its owner. With "coded" all parties learn all labels, and the server the distance of every
+    row, old and new, to every centre (docs/threat-model.md, What predicting gives away). Every party must
+    consent in `limits` by ``Limits(predict=True)``, and `smallest_set` applies to the clusters. `bound`
+    covers old and new rows.
 
     Parameters
     ----------

@@ -47,6 +47,8 @@ def who_learned_what(
         rows += "; the weight of every row"
     if isinstance(job.method, Predict):
         inertia = "; which rows are new; only their clusters are found"
+        if job.is_program:
+            inertia += "; whether a cluster has fewer rows than a client demands, and the demand"
     owner = "an owner" if isinstance(job.rows, Deposited) else "a client"
     lines = [
         Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm{step}, {rows}{inertia}"),

@@ -135,7 +135,7 @@ class Agreed:
         '{"labels", "coded"}',
         'Who learns distances. "labels": nobody. Three parties compute the labels together; no two of these '
         "three may collude (docs/threat-model.md). Each party learns the labels of its own rows; with "
-        '"separation", several starts or k, IDs, owners, predictions or anything opened, everybody learns '
+        '"separation", several starts or k, IDs, owners or anything opened, everybody learns '
         "all labels of every round. "
         '"coded": the server receives every client\'s coded distances, as in '
         "the paper, from which it can compute more than distances.",
