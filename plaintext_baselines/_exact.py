@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import lcm
+from math import floor, lcm
 
 import numpy as np
 from gmpy2 import mpq
 
 from plaintext_baselines._arrays import BoolArray, FloatArray, IntArray, Integers
-from plaintext_baselines._floats import blocks, set_sizes, set_sums
+from plaintext_baselines._floats import blocks, set_sums
 from plaintext_baselines._rounds import NearestCentres
 
 
@@ -69,10 +69,9 @@ class ExactRows:
         self._summed: tuple[IntArray, Integers] | None = None
 
     def means(self, sets: IntArray) -> Centres:
-        sizes, heavy = set_sizes(sets, self.n_clusters).tolist(), self._weight_of(sets)
+        sums, weights = self._sums(sets), self._weight_of(sets)
         return [
-            None if not size else Centre(total // weight, 1) if size == 1 else Centre(total, weight)
-            for total, size, weight in zip(self._sums(sets), sizes, heavy, strict=True)
+            Centre(total, weight) if weight else None for total, weight in zip(sums, weights, strict=True)
         ]
 
     def _weight_of(self, sets: IntArray) -> list[int]:
@@ -108,20 +107,20 @@ class ExactRows:
         above, below = (self._unit**2).as_integer_ratio()
         return ratio_to_float(int(total.numerator) * above, int(total.denominator) * below)
 
-    def score(self, centres: Centres, assignment: NearestCentres) -> int:
+    def score(self, centres: Centres, assignment: NearestCentres, spare: int = 16) -> int:
         """The score of a start: distances weighted by whole numbers (see `n_init` of `ExactLloyd`)."""
         squares = np.zeros(self.n_clusters, dtype=object)
         for block in blocks(*self._rows.shape):
             np.add.at(squares, assignment.labels[block], self._squares_of(block))
-        bits = 8 + 2 * int(self._weights.sum()).bit_length()
-        score = 0
+        length, score = int(self._weights.sum()).bit_length(), 0
+        bits = 2 * length + spare + max(0, length - 14)
         counts = self._weight_of(assignment.labels)
         for at, (centre, sums) in enumerate(zip(centres, self._sums(assignment.labels), strict=True)):
             if centre and counts[at]:
                 # Over the rows x of a set, sum ||T - s x||^2 = n ||T||^2 - 2 s <T, sum x> + s^2 sum ||x||^2.
                 above = counts[at] * (centre.total @ centre.total) - 2 * centre.size * (centre.total @ sums)
                 distances = above + centre.size**2 * squares[at]
-                score += 2**bits // centre.size**2 * int(distances)
+                score += _reciprocal(centre.size, bits) * int(distances)
         return score
 
     def farthest(self, centres: Centres, assignment: NearestCentres, count: int) -> list[int]:
@@ -183,6 +182,14 @@ class ExactRows:
                 sums += part.astype(np.int64).astype(object) << at * width
             self._summed = (sets.copy(), sums)
         return self._summed[1]
+
+
+def _reciprocal(size: int, bits: int) -> int:
+    """About 2^bits / size^2: that of the first 14 bits of the size, and a linear change for the others."""
+    zeros = max(0, size.bit_length() - 14)
+    first = size >> zeros << zeros
+    slope = Fraction(-(2 << bits), first**3) if size >= 2**14 else Fraction(0)
+    return (1 << bits) // first**2 + floor(slope + Fraction(1, 2)) * (size - first)
 
 
 class Filter:

@@ -41,10 +41,10 @@ class ExactLloyd(PooledClusterer):
         in an array are not quantised: the first round's distances are to exactly these numbers.
     n_init : int
         Number of starts, drawn one after the other. The first with the least score is kept. The score is the
-        sum over clusters h of floor(2^b / s_h^2) sum ||mu_h - s_h x||^2 over the rows of label h, with b = 8
-        plus twice the bit length of the number of rows. Must be 1 for a given start. With weights, sums are
-        weighted, s_h is the weight of a set (1 for a set of one row), and the weight of all rows replaces
-        their number.
+        sum over clusters h of c_h sum ||mu_h - s_h x||^2 over the rows of label h. With L the bit length of
+        the number of rows, b = 2 L + 16 + max(0, L - 14), and t_h the first 14 bits of s_h, c_h is
+        floor(2^b / t_h^2) - round(2^(b + 1) / t_h^3) (s_h - t_h). Must be 1 for a given start. With weights,
+        sums are weighted, s_h is the weight of a set, and the weight of all rows replaces their number.
     max_iter : int
     tol_moved : float
         At least 0, below 1. Also stop after a round in which fewer labels changed than this fraction of all

@@ -50,17 +50,23 @@ class Operations(Protocol, Generic[Sets, Means]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended(Generic[Sets]):
-    """The final labels, the number of iterations, and whether `max_iter` did not end them."""
+class Ended(Generic[Sets, Means]):
+    """The final labels, the means to which they are nearest, and how many iterations led to them.
+
+    `full` are the sets that have rows, before the last assignment if one followed the iterations. `converged`
+    is False if only `max_iter` ended them.
+    """
 
     labels: Sets
+    means: Means
+    full: Full
     n_iter: int
     converged: bool
 
 
 def lloyd(
     run: Operations[Sets, Means], *, k: int, max_iter: int, fewest: int
-) -> Generator[None, None, Ended[Sets]]:
+) -> Generator[None, None, Ended[Sets, Means]]:
     """Iterate until no set changes, fewer than `fewest` labels change, or `max_iter` iterations are made.
 
     If sets still changed, one more assignment follows.
@@ -80,8 +86,10 @@ def lloyd(
         change = yield from _change(run, asked, sets, before, labels, fewest)
         before = labels
     if change is not Change.NOTHING:
-        labels = yield from run.nearest((yield from run.means(sets, full)))
-    return Ended(labels=labels, n_iter=n_iter, converged=change is not Change.MUCH)
+        means = yield from run.means(sets, full)
+        labels = yield from run.nearest(means)
+    converged = change is not Change.MUCH
+    return Ended(labels=labels, means=means, full=full, n_iter=n_iter, converged=converged)
 
 
 def _change(

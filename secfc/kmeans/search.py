@@ -21,6 +21,7 @@ from secfc.kmeans.measures import CentreDistances, Measures, histogram, measures
 from secfc.kmeans.relocation import relocate
 from secfc.kmeans.score import score
 from secfc.kmeans.sets import set_sizes
+from secfc.kmeans.several import Best
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
 from secfc.protocol.job.cases import Start
@@ -52,6 +53,7 @@ class LabelResult:
     converged: bool = False  # as in `secfc.kmeans.stopping.Iterated` of the last iteration
     opened: float | None = None  # the inertia in squared units of the data, if the trio opened it
     measures: Measures | None = None  # if several k are compared
+    best: Best | None = None  # of several starts, where it is opened how many are about as good
 
 
 @dataclass(kw_only=True)

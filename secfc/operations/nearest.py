@@ -68,9 +68,14 @@ def rows_at_once(k: int, primes: int) -> int:
 
 
 def negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
-    """Which of <x>, or [x], shape (size,), are below 0: [b], shape (size,)."""
-    hidden = yield from masked(me, packed(numbers), columns=1, rows=numbers.size)
-    return (yield from shared_bits(me, (yield from hidden_signs(me, hidden, below_zero(1))))).reshape(-1)
+    """Which of <x>, or [x], shape (size,), are below 0: [b], shape (size,), block by block."""
+    step, bits = rows_at_once(2, len(me.code.primes)), list[Shared]()
+    for start in range(0, numbers.size, step):
+        some = numbers[start : start + step]
+        hidden = yield from masked(me, packed(some), columns=1, rows=some.size)
+        signs = yield from hidden_signs(me, hidden, below_zero(1))
+        bits.append((yield from shared_bits(me, signs)).reshape(-1))
+    return joined(bits, 0)
 
 
 def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:

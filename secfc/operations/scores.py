@@ -14,17 +14,16 @@ from secfc.field.array_types import Floats, Ints, Labels
 from secfc.field.packing import PackedResidues, pack_canonical, unpack
 from secfc.field.primes import primes_above
 from secfc.field.residues import centred, matmul, reduce
-from secfc.kmeans.score import score_bits, score_weights
+from secfc.kmeans.score import most_score, score_weights
 
 
 def score_residues(radius: int, rows: int) -> int:
     """Number of primes for a round that can ask for scores: two scores differ by less than Q / 2.
 
-    c_h D <= 2**b / |S_h|**2 (2 |S_h| radius)**2, so a score is from 0 to rows 2**b (2 radius)**2. If rows
-    have weights, |S_h| and `rows` are sums of weights. ParameterError if all primes together are not enough.
+    D <= (2 |S_h| radius)**2. If rows have weights, |S_h| and `rows` are sums of weights. ParameterError if
+    all primes together are not enough.
     """
-    limit = 2 * (rows * (2 * radius) ** 2 << score_bits(rows))
-    return primes_above(limit, what=f"scores of {rows} rows")
+    return primes_above(2 * most_score(rows, (2 * radius) ** 2), what=f"scores of {rows} rows")
 
 
 def add_to_sums(

@@ -56,7 +56,7 @@ class FractionRows:
 
     def score(self, centres, assignment):
         own = zip(assignment.distances, (centres[h].size for h in assignment.labels), strict=True)
-        bits = 2 * len(self._rows).bit_length() + 8
+        bits = 2 * len(self._rows).bit_length() + 16
         return sum(2**bits // size**2 * int(distance * size**2) for distance, size in own)
 
     def farthest(self, centres, assignment, count):

@@ -1,1 +1,1 @@
-"""What comes after the last iteration: who opens which labels."""
+"""What follows the last iteration of a start: how well it fits, which start is best, and who opens what."""

@@ -25,6 +25,7 @@ from secfc.field.fixed_point import quantised_radius, scale_exponent, unit_of
 from secfc.field.primes import residues_needed
 from secfc.lagrange.points import recovery_threshold
 from secfc.lagrange.sharing import segment_width
+from secfc.operations.ending.fit import fit_residues
 from secfc.operations.inertia import inertia_residues
 from secfc.operations.minima import start_residues
 from secfc.operations.pairs import pair_residues
@@ -224,10 +225,12 @@ class Job:
     def residues(self, m: int) -> int:
         """Number of primes sufficient for all rounds about m rows in all, or rows of total weight m."""
         if self.is_program:
-            numbers = [pair_residues(self.radius, m), refill_residues(self.radius, m)]
-            if self.method.init == "k-means++":
-                numbers.append(draw_residues(self.radius, m))
-            return max(*numbers, bounded_residues(self.radius, m, self.ell * self.width))
+            radius, method = self.radius, self.method
+            numbers = [pair_residues(radius, m), refill_residues(radius, m)]
+            numbers.append(fit_residues(radius, m, compares=method.n_init > 1, opens=self.opens_inertia))
+            if method.init == "k-means++":
+                numbers.append(draw_residues(radius, m))
+            return max(*numbers, bounded_residues(radius, m, self.ell * self.width))
         if isinstance(self.disclosure, LabelsOnly):
             cases = ([m - m // 2, m // 2], [m], [1])
             rounds = max(self.round_residues(np.array(sizes), m) for sizes in cases)

@@ -5,17 +5,14 @@
 
 from collections.abc import Callable
 
-from secfc.protocol.job.cases import Centres, Cluster, Disclosed, LabelsOnly, Method, Predict, Rows
+from secfc.protocol.job.cases import Centres, Disclosed, LabelsOnly, Method, Rows
 
 NEEDED: dict[str, Callable[[Rows, Method, Disclosed, Centres], bool]] = {
     "disclosure 'labels'": lambda rows, method, disclosure, opened: isinstance(disclosure, LabelsOnly),
-    "one k": lambda rows, method, disclosure, opened: isinstance(method, Cluster | Predict),
-    "one start": lambda rows, method, disclosure, opened: method.n_init == 1,
     "a random partition, k-means++, or given labels or centres": lambda rows, method, disclosure, opened: (
         method.init in ("random", "k-means++", "labels")
     ),
     "no centres are opened": lambda rows, method, disclosure, opened: not opened.to,
-    "no inertia is opened": lambda rows, method, disclosure, opened: not disclosure.inertia,
 }
 """A job runs as one program if all of these hold."""
 

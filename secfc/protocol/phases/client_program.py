@@ -126,7 +126,7 @@ class ClientProgram(ClientPhase):
         if found is not None:
             own, self.label_shares = found.labels.own, found.labels.shares
             self.labels = np.empty(0, dtype=np.int32) if own is None else own
-            self.ended = found.n_iter, found.converged
+            self.ended = found.result.n_iter, found.result.converged
         return messages
 
     def rows_are(self, shared: SharedRows) -> None:
@@ -138,11 +138,10 @@ class ClientProgram(ClientPhase):
         if context.number <= context.job.n:
             context.check_shares(shared.layout)
 
-    def sets_are(self, start: Labels) -> None:
+    def sets_are(self, start: Labels, k: int) -> None:
         """See `Watching`. LimitError for sets that are too small; later ones nobody sees."""
-        context = self._context
-        sizes = self._layout.hidden_among(start, context.job.k)
-        context.limits.enforce(context.job, client=context.number, smallest=int(sizes.min()), round_=1)
+        context, smallest = self._context, int(self._layout.hidden_among(start, k).min())
+        context.limits.enforce(context.job, client=context.number, smallest=smallest, round_=self.round + 1)
 
     def round_is(self, number: int) -> None:
         """See `Watching`. LimitError for more rounds than its limits allow."""

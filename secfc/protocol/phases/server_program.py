@@ -10,6 +10,7 @@ import numpy as np
 
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.array_types import Labels
+from secfc.kmeans.measures import Measures
 from secfc.kmeans.search import LabelResult
 from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.context import in_memory
@@ -18,6 +19,7 @@ from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Message, Step, StepReport
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
+from secfc.protocol.program.clusterings import Clustering
 from secfc.protocol.program.letters import letters_of
 from secfc.protocol.program.party_of import party_of
 from secfc.protocol.program.stepping import Stepping
@@ -153,18 +155,25 @@ class ServerProgram(ServerPhase):
         messages = [one for one in messages if one.recipient not in self._uninvited]
         found = self._steps.result
         if found is not None:
-            nobody_knows = np.full(self.layout.m, -1, dtype=np.int32)
-            self.outcome = LabelResult(
-                start=found.start,
-                labels=nobody_knows,
-                k=self.context.job.k,
-                n_iter=found.n_iter,
-                converged=found.converged,
-            )
-            self.found, self.state = [self.outcome], State.DONE
+            self.found = [self._result(one) for one in found.clusterings]
+            (self.outcome,) = (one for one in self.found if one.k == found.result.k)
+            self.state = State.DONE
             known = {*self.liars, *self._cheats}
             self.claimed = tuple(claim for claim in found.claimed if claim[1] not in known)
         return messages
+
+    def _result(self, of: Clustering) -> LabelResult:
+        nobody_knows = np.full(self.layout.m, -1, dtype=np.int32)
+        return LabelResult(
+            start=of.start,
+            labels=nobody_knows,
+            k=of.k,
+            n_iter=of.n_iter,
+            converged=of.converged,
+            opened=of.inertia,
+            measures=None if of.ratio is None else Measures(calinski_harabasz=of.ratio),
+            best=of.best,
+        )
 
     def rows_are(self, shared: SharedRows) -> None:
         """See `Watching`. TooManyFaultsError when the run needs a client that is left out."""
@@ -179,7 +188,7 @@ class ServerProgram(ServerPhase):
         gathering.require_comparers()
         self.layout, self.state = shared.layout, State.ITERATE
 
-    def sets_are(self, start: Labels) -> None:
+    def sets_are(self, start: Labels, k: int) -> None:
         """See `Watching`."""
 
     def round_is(self, number: int) -> None:

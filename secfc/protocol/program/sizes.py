@@ -2,8 +2,10 @@
 
 from secfc.comparing.batch_plan import most_dealt_bytes
 from secfc.field.packing import packed_bytes
+from secfc.field.residues import MAX_ROWS
 from secfc.operations.beginning.in_range import most_numbers
 from secfc.operations.beginning.rows import BLOCK
+from secfc.operations.ending.fit import most_looked_up
 from secfc.operations.nearest import rows_at_once
 from secfc.operations.starts.plus_plus import most_compared, most_dealt
 from secfc.protocol.job.job import Job
@@ -25,9 +27,12 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
     if not job.is_program:
         return 0
     pairs, at_once = job.k * (job.k - 1) // 2, min(rows, rows_at_once(max(job.k, 2), primes))
-    numbers = max(rows, most_numbers(job, rows))
+    starts, weight = job.method.n_init, MAX_ROWS if job.rows.weighted else rows
+    ending = max(most_looked_up(job.k, weight), starts * (starts - 1) // 2, 2 * starts)
+    numbers = max(rows, most_numbers(job, rows), min(ending, rows_at_once(2, primes)))
     of_rows = min(BLOCK // primes, rows * (job.width + 1)) + job.width + 1
-    values = max(of_rows, LEAST, 2 * job.k * rows, pairs * (2 * job.width + 3))
+    of_pairs = pairs * (2 * job.width + 3)
+    values = max(of_rows, LEAST, 2 * job.k * max(rows, job.width + 1), of_pairs, 2 * starts)
     if job.method.init == "k-means++":
         numbers = max(numbers, most_compared(job.k, rows, primes))
         values = max(values, most_dealt(job.k))

@@ -7,19 +7,19 @@ from typing import Protocol
 import numpy as np
 
 from secfc.field.array_types import Labels
-from secfc.kmeans.program import lloyd
-from secfc.kmeans.start import random_partition
+from secfc.kmeans.several import best_starts
 from secfc.kmeans.stopping import Stopping
 from secfc.operations.beginning.coin import tossed
 from secfc.operations.beginning.in_range import check_range
 from secfc.operations.beginning.rows import SharedRows
+from secfc.operations.ending.secure_starts import SecureStarts
 from secfc.operations.secure import Secure
-from secfc.operations.starts.plus_plus import plus_plus
-from secfc.operations.starts.public import public_sets
 from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
+from secfc.protocol.program.clusterings import Clustering, clusterings_of, most_suitable
+from secfc.protocol.program.first_sets import first_sets, given_sets
 from secfc.protocol.program.located import Claim, located
 from secfc.protocol.program.prediction import given_labels, predicted
 from secfc.protocol.program.whose_rows import Given, Labelled, labels_of_rows, rows_of
@@ -51,8 +51,8 @@ class Watching(Protocol):
     def rows_are(self, shared: SharedRows) -> None:
         """Rows were shared, and some may be left out."""
 
-    def sets_are(self, start: Labels) -> None:
-        """The first sets of the rows that are in, if they are public."""
+    def sets_are(self, start: Labels, k: int) -> None:
+        """The first k sets of the next start, of the rows that are in, if they are public."""
 
     def round_is(self, number: int) -> None:
         """A round begins, counted from 1."""
@@ -60,16 +60,15 @@ class Watching(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """How a run ended. `start` are the first sets of all rows.
+    """How a run ended.
 
-    Sets of rows that were drawn in secret nobody knows: they are -1. `claimed` are at the coordinator holders
-    that sent wrong shares, as the evaluators say.
+    `clusterings` are the best with each number of clusters, and `result` is the most suitable of them.
+    `claimed` are at the coordinator holders that sent wrong shares, as the evaluators say.
     """
 
     labels: Labelled
-    start: Labels = field(repr=False)
-    n_iter: int
-    converged: bool
+    clusterings: tuple[Clustering, ...]
+    result: Clustering
     claimed: tuple[Claim, ...]
 
 
@@ -93,35 +92,41 @@ def whole_run(
     coin = yield from tossed(me, brought.run, brought.value, brought.commitments)
     if not inside:  # those who compare have told that they were told the same
         return None
-    layout = shared.layout
+    layout, method = shared.layout, job.method
     yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)
     weights = np.ones(layout.m, dtype=np.int64) if layout.weights is None else layout.weights
     if given is not None:  # nobody is left out of a prediction
         own = yield from predicted(me, layout, shared.rows, given, weights, watching.round_is)
         claimed = (yield from located(me)) if job.max_liars else ()
-        labels = Labelled(own=own)
-        return Found(labels=labels, start=given.marks, n_iter=1, converged=True, claimed=claimed)
-    if job.method.init == "k-means++":
-        start = np.full(layout.m, -1, dtype=np.int32)
-        repeated = np.random.default_rng(job.seed) if brought.repeats and job.seed is not None else None
-        first = plus_plus(me, shared.rows, weights, job.k, repeated)
-    else:
-        start = _first_sets(job, planned, layout, brought.start, coin)
-        watching.sets_are(start)
-        first = public_sets(me, start, job.k)
-    operations = Secure(me, shared.rows, first, weights, job.k, on_round=watching.round_is)
-    fewest = Stopping(m=layout.m, max_iter=job.method.max_iter, tol_moved=job.method.tol_moved).fewest
-    ended = yield from lloyd(operations, k=job.k, max_iter=job.method.max_iter, fewest=fewest)
-    labels = yield from labels_of_rows(me, ended.labels, shared)
+        result = Clustering(k=job.k, start=given.marks, n_iter=1, converged=True)
+        return Found(labels=Labelled(own=own), clusterings=(result,), result=result, claimed=claimed)
+    next_sets = first_sets(me, job, shared.rows, weights, coin, repeats=brought.repeats)
+    if method.init == "labels":
+        next_sets = given_sets(me, job, _inside(planned, layout, brought.start))
+    firsts = dict[int, list[Labels]]()
+
+    def next_start(k: int) -> Secure:
+        start, first = next_sets(k)
+        firsts.setdefault(k, []).append(start)
+        if start.min() >= 0:
+            watching.sets_are(start, k)
+        return Secure(me, shared.rows, first, weights, k, on_round=watching.round_is)
+
+    compares, opens = method.n_init > 1, job.opens_inertia
+    starts = SecureStarts(
+        me, shared.rows, weights, next_start, radius=job.radius, compares=compares, opens=opens
+    )
+    fewest = Stopping(m=layout.m, max_iter=method.max_iter, tol_moved=method.tol_moved).fewest
+    kept = yield from best_starts(starts, method.starts, max_iter=method.max_iter, fewest=fewest, opens=opens)
+    clusterings = clusterings_of(job, layout, kept, firsts)
+    result = most_suitable(clusterings)
+    (final,) = (one.ended.labels for one in kept if one.k == result.k)
+    labels = yield from labels_of_rows(me, final, shared)
     claimed = (yield from located(me)) if job.max_liars else ()
-    return Found(labels=labels, start=start, n_iter=ended.n_iter, converged=ended.converged, claimed=claimed)
+    return Found(labels=labels, clusterings=clusterings, result=result, claimed=claimed)
 
 
-def _first_sets(job: Job, planned: Layout, layout: Layout, given: Labels | None, coin: bytes) -> Labels:
-    if given is None:
-        seed = int.from_bytes(coin, "little") if job.seed is None else job.seed
-        return random_partition(np.random.default_rng(seed), layout.m, job.k)
-    parts = [given[planned.rows(j)] for j, count in enumerate(layout.counts, 1) if count]
-    start = np.concatenate(parts)
-    job.check_start(start)
-    return start
+def _inside(planned: Layout, layout: Layout, given: Labels | None) -> Labels:
+    """Given labels of the rows that are in."""
+    assert given is not None
+    return np.concatenate([given[planned.rows(j)] for j, count in enumerate(layout.counts, 1) if count])

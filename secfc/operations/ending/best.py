@@ -1,0 +1,56 @@
+"""Which of several starts has the least score, and how many are about as good.
+
+Opens to everybody the number of the best, the first of equals; how many have the same score; and how many a
+score that is at most one part in `NEAR` larger. Nothing else of the scores.
+"""
+
+from collections.abc import Generator, Sequence
+
+import numpy as np
+
+from secfc.errors import CheatError
+from secfc.errors.codes import Code
+from secfc.kmeans.score import NEAR
+from secfc.kmeans.several import Best
+from secfc.operations.nearest import negative
+from secfc.operations.nonzero import nonzero
+from secfc.operations.opening import opened
+from secfc.protocol.parties.party import Party
+from secfc.protocol.parties.random_sharings import random_sharings
+from secfc.sharing.shared import Shared, joined
+
+
+def plain_best(scores: Sequence[int]) -> Best:
+    """The same of public scores."""
+    least = min(scores)
+    near = sum(NEAR * one <= (NEAR + 1) * least for one in scores)
+    return Best(number=scores.index(least), equal=scores.count(least), near=near)
+
+
+def best_start(me: Party, scores: Shared) -> Generator[None, None, Best]:
+    """Of [X], shape (starts,), whose segments are to be added up."""
+    starts = scores.size
+    earlier, later = np.triu_indices(starts, 1)
+    less = yield from negative(me, scores[later] - scores[earlier])
+    beaten = [
+        (less[earlier == one].sum(0) - less[later == one].sum(0) + int(np.count_nonzero(later == one)))
+        for one in range(starts)
+    ]
+    some = yield from nonzero(me, joined([one.reshape(1) for one in beaten], 0))
+    if np.count_nonzero(~some) != 1:
+        raise CheatError("not exactly one start was opened as the best", code=Code.BAD_MESSAGE)
+    best = int(some.argmin())
+    least = scores[np.full(starts, best)]
+    larger = yield from negative(me, joined([least - scores, least * (NEAR + 1) - scores * NEAR], 0))
+    equal, near = yield from _opened_counts(me, starts - larger.reshape(2, starts).sum(1), most=starts)
+    return Best(number=best, equal=equal, near=near)
+
+
+def _opened_counts(me: Party, counts: Shared, *, most: int) -> Generator[None, None, tuple[int, ...]]:
+    """Shared counts, shape (size,), at everybody. CheatError for one above `most`."""
+    random = yield from random_sharings(me, zeros=counts.size)
+    found = yield from opened(me, counts + random.zeros)
+    if (found != found[0]).any() or (found > most).any():
+        raise CheatError(f"a count above {most} was opened", code=Code.BAD_MESSAGE)
+    me.note(found[0].astype("<u4").tobytes())
+    return tuple(found[0].astype(np.int64).tolist())

@@ -1,0 +1,71 @@
+"""Several starts of a party, one after the other on the same shared rows."""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+
+from secfc.field.array_types import Ints
+from secfc.kmeans.program import Ended
+from secfc.kmeans.score import INERTIA, SCORE, most_score
+from secfc.kmeans.several import Best
+from secfc.operations.ending.best import best_start
+from secfc.operations.ending.fit import scores_of
+from secfc.operations.ending.inertia import opened_first_bits
+from secfc.operations.reduction import reduced
+from secfc.operations.secure import Secure
+from secfc.operations.sums import Sums
+from secfc.protocol.parties.party import Party
+from secfc.sharing.rows import Rows
+from secfc.sharing.shared import Shared, joined
+
+
+class SecureStarts:
+    """See `secfc.kmeans.several.Starts`. A fit is [X] with the spare bits of a score, of an inertia, or both.
+
+    `next_start` gives the operations of the next start with so many clusters. A start's score is needed if it
+    `compares` starts, and its inertia if it `opens` that of the best. `radius` bounds the norm of a row.
+    """
+
+    def __init__(
+        self,
+        me: Party,
+        rows: Rows,
+        weights: Ints,
+        next_start: Callable[[int], Secure],
+        *,
+        radius: int,
+        compares: bool,
+        opens: bool,
+    ) -> None:
+        self._me, self._rows, self._weights, self._next = me, rows, weights, next_start
+        self._most = most_score(int(weights.sum()), radius**2, INERTIA)
+        self._spares = [spare for spare, needed in ((SCORE, compares), (INERTIA, opens)) if needed]
+        self._norms: Shared | None = None
+
+    def begin(self, k: int) -> Secure:
+        """See `Starts.begin`."""
+        return self._next(k)
+
+    def fit(self, ended: Ended[Shared, Sums]) -> Generator[None, None, Shared]:
+        """See `Starts.fit`."""
+        me, rows = self._me, self._rows
+        if self._norms is None:
+            self._norms = yield from reduced(me, rows.norms)
+        return (
+            yield from scores_of(
+                me, ended.labels, ended.means, rows, self._norms, self._weights, self._spares
+            )
+        )
+
+    def stored(self, ended: Ended[Shared, Sums]) -> Ended[Shared, Sums]:
+        """See `Starts.stored`: labels modulo the first prime, modulo which owners open them."""
+        labels = ended.labels
+        residues = None if labels.residues is None else labels.residues[:1].copy()
+        return replace(ended, labels=Shared(labels.primes[:1], labels.shape, residues))
+
+    def best(self, fits: Sequence[Shared]) -> Generator[None, None, Best]:
+        """See `Starts.best`."""
+        return (yield from best_start(self._me, joined([one[:1] for one in fits], 0)))
+
+    def opened(self, fits: Sequence[Shared]) -> Generator[None, None, list[int]]:
+        """See `Starts.opened`."""
+        return (yield from opened_first_bits(self._me, [one[-1:] for one in fits], most=self._most))
