@@ -17,6 +17,7 @@ from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, missing
 from secfc.field.array_types import Ints
 from secfc.kmeans.measures import knee
+from secfc.kmeans.sets import set_sizes
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import Auto, Disclosure, Threshold, shared
@@ -58,9 +59,13 @@ class Candidate:
         Less is better. None with disclosure "labels".
     n_iter : int
     converged : bool
-    sizes : ndarray of shape (k,), int64
-    labels : list of ndarray of shape (m_j,), int32
-        One per party; a Series where the party gave a DataFrame.
+    equal_starts, near_starts : int or None
+        As for `secfc.Result`.
+    sizes : ndarray of shape (k,), int64, or None
+        None where no party learns labels of this clustering.
+    labels : list of ndarray of shape (m_j,), int32, or None
+        One per party; a Series where the party gave a DataFrame. None likewise: with disclosure "labels"
+        owners learn the labels of the best k alone.
 
     Notes
     -----
@@ -74,8 +79,10 @@ class Candidate:
     davies_bouldin: float | None
     n_iter: int
     converged: bool
-    sizes: Ints = field(repr=False)
-    labels: list[Any] = field(repr=False)
+    equal_starts: int | None
+    near_starts: int | None
+    sizes: Ints | None = field(repr=False)
+    labels: list[Any] | None = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +129,7 @@ class Choice:
                 number_text(one.inertia, 6),
                 *(_cell(getattr(one, name), one.k == marked[name]) for name in _BEST),
                 str(one.n_iter) + ("" if one.converged else " (not converged)"),
-                str(int(one.sizes.min())),
+                "-" if one.sizes is None else str(int(one.sizes.min())),
             )
             for one in self
         ]
@@ -147,7 +154,9 @@ class Choice:
                     **{name: value if _is_defined(value := getattr(one, name)) else None for name in _BEST},
                     "n_iter": one.n_iter,
                     "converged": one.converged,
-                    "sizes": one.sizes.tolist(),
+                    "equal_starts": one.equal_starts,
+                    "near_starts": one.near_starts,
+                    "sizes": None if one.sizes is None else one.sizes.tolist(),
                 }
                 for one in self
             ],
@@ -277,8 +286,8 @@ def choose_k(
     >>> parties = [rng.normal(size=(20, 2)) + rng.integers(3, size=(20, 1)) * 9 for _ in range(3)]
     >>> given = {"reveal": secfc.Reveal(inertia=True), "limits": secfc.Limits(reveal_inertia=True)}
     >>> choice = secfc.choose_k(parties, range(1, 6), t=1, ell=1, seed=0, **given)
-    >>> choice.best, choice[3].sizes.tolist()
-    (3, [22, 22, 16])
+    >>> choice.best, choice[3].sizes.tolist(), choice[2].sizes
+    (3, [22, 22, 16], None)
     """
     options = ChooseOptions(
         init=init,
@@ -318,10 +327,12 @@ def choose_members(
     outcome, job, _ = run_outcome(members, everything, k=wanted[-1], t=t, ell=ell, compared=tuple(wanted))
     candidates = []
     for figures, labels in zip(outcome.found, outcome.found_labels, strict=True):
-        own = outcome.by_party(labels)
-        parts = [member.align(part) for member, part in zip(members, own, strict=True)]
-        sizes = np.array(figures["sizes"], dtype=np.int64)
-        candidates.append(Candidate(**(figures | {"sizes": sizes}), labels=parts))
+        known: dict[str, Any] = {"sizes": None, "labels": None}
+        if figures["sizes"] is not None or figures["k"] == outcome.k:
+            own = outcome.by_party(labels)
+            parts = [member.align(part) for member, part in zip(members, own, strict=True)]
+            known = {"sizes": set_sizes(labels, figures["k"]), "labels": parts}
+        candidates.append(Candidate(**(figures | known)))
     best = max(candidates, key=_suitability)
     return Choice(
         candidates=tuple(candidates),

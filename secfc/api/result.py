@@ -28,7 +28,7 @@ class Result(Outcome):
         `max_iter` ended the run.
     inertia : float or None
         Sum of squared distances of the quantised rows to their centres, in the data's units squared. None
-        with disclosure "labels", unless it was opened (`reveal`); then it is within one in 2**52.
+        with disclosure "labels", unless it was opened (`reveal`); then it is within one in 2**22.
     sizes : ndarray of shape (k,), int64
         Rows of each cluster.
     history : ndarray of shape (n_iter,), float64
@@ -49,6 +49,12 @@ class Result(Outcome):
     near_ties : int or None
         Comparisons of the best start that floating point could not decide and exact integers did. None with
         disclosure "labels".
+    equal_starts : int or None
+        Of several starts, how many have the same score as the best, itself included: nearly always the same
+        clustering. None with one start or disclosure "coded".
+    near_starts : int or None
+        How many starts have an inertia at most one part in 128 above that of the best, itself included. If
+        they are few, more starts may find a better clustering. None likewise.
     faults : Faults
         Clients, numbered from 1, that vanished or lied.
     distance_counts : ndarray of shape (24,), int64

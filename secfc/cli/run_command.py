@@ -22,7 +22,7 @@ from secfc.field.array_types import Floats
 from secfc.prepare.column_transform import Preparation
 from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.options import choices_of, options_of
-from secfc.tables.number_texts import number_text
+from secfc.tables.number_texts import number_text, starts_text
 from secfc.tables.outputs import check_new_folder, check_report, whole_folder
 from secfc.tables.reading import (
     Table,
@@ -126,6 +126,8 @@ def _summary(options: Revealing, tables: list[Table], result: Result) -> dict[st
             "sizes": result.sizes.tolist(),
             "history": result.history.tolist(),
             "near_ties": result.near_ties,
+            "equal_starts": result.equal_starts,
+            "near_starts": result.near_starts,
             "faults": asdict(result.faults),
         },
         "costs": result.costs.to_dict(),
@@ -146,6 +148,8 @@ def _show(result: Result, files: list[Path | Query], out_folder: Path) -> None:
         f"{end} after {result.n_iter} iterations, inertia {inertia}, "
         f"cluster sizes {', '.join(map(str, result.sizes.tolist()))}"
     )
+    if result.equal_starts is not None and result.near_starts is not None:
+        out.print(starts_text(result.job.method.n_init, result.equal_starts, result.near_starts))
     faults_line(out, result.faults, result.job, list(map(str, files)))
     told = _recipients(files, result)
     if told:

@@ -27,6 +27,8 @@ class Outcome:
     cluster_centers: Floats | None = field(repr=False)
     cluster_std: Floats | None = field(repr=False)
     near_ties: int | None
+    equal_starts: int | None
+    near_starts: int | None
     faults: Faults
     distance_counts: Ints = field(repr=False)
     distance_edges: Floats = field(repr=False)

@@ -110,6 +110,8 @@ class Figures:
     inertia: float | None  # in the data's units squared
     history: list[float]
     near_ties: int | None
+    equal_starts: int | None  # as in `secfc.Result`
+    near_starts: int | None
     faults: Faults
     histogram: list[int]  # rows by distance to their centre, in equal bins up to `largest`; or empty
     largest: float  # in the data's units
@@ -166,6 +168,8 @@ def public_result(of: "ServerReport", job: Job) -> dict[str, Any]:
         "inertia": of.inertia,
         "history": list(of.history),
         "near_ties": of.near_ties,
+        "equal_starts": of.equal_starts,
+        "near_starts": of.near_starts,
         "faults": asdict(of.faults),
         "counts": counts,
         "by_party": by_party,
@@ -213,6 +217,7 @@ class ServerReport(Figures):
             inertia=job.in_data_units(measured.inertia) if measured else clustering.opened,
             history=[job.in_data_units(inertia) for inertia in measured.history] if measured else [],
             near_ties=measured.near_ties if measured else None,
+            **_alike(clustering),
             faults=server.faults,
         )
 
@@ -242,6 +247,12 @@ class ServerReport(Figures):
 
         labels = [received.get(j, labels) for j, labels in enumerate(own, 1)]
         found = [place(one) for one in self.found_labels]
+        if self.found[0]["sizes"] is None:  # only owners know labels, those of the result
+            found = [
+                np.concatenate(labels) if one["k"] == self.k else unknown
+                for one, unknown in zip(self.found, found, strict=True)
+            ]
+
         rows = None
         if union_rows is not None:
             rows = [union_rows.get(j, out.astype(np.int64)) for j, out in enumerate(outside, 1)]
@@ -275,6 +286,12 @@ def _in_data_units(distance: float, job: Job) -> float:
     return distance if isnan(distance) else job.distance_in_data_units(Fraction(distance))
 
 
+def _alike(clustering: LabelResult) -> dict[str, int | None]:
+    """How many starts are about as good as the best."""
+    best = clustering.best
+    return {"equal_starts": best.equal if best else None, "near_starts": best.near if best else None}
+
+
 def _figures(clustering: LabelResult, job: Job) -> dict[str, Any]:
     measured = clustering if isinstance(clustering, SearchResult) else None
     measures = asdict(clustering.measures) if clustering.measures else {}
@@ -284,5 +301,6 @@ def _figures(clustering: LabelResult, job: Job) -> dict[str, Any]:
         "converged": clustering.converged,
         "inertia": job.in_data_units(measured.inertia) if measured else clustering.opened,
         "sizes": None if job.is_program else set_sizes(clustering.labels, clustering.k).tolist(),
+        **_alike(clustering),
         **measures,
     }

@@ -70,7 +70,9 @@ class CandidateSchema(_Part):
     n_iter: Count
     converged: bool
     inertia: Amount | None
-    sizes: ListOf[Count]
+    sizes: ListOf[Count] | None
+    equal_starts: Count | None
+    near_starts: Count | None
     silhouette: float | None
     calinski_harabasz: Amount | None
     davies_bouldin: Amount | None
@@ -86,6 +88,8 @@ class ResultSchema(_Part):
     inertia: Amount | None
     history: ListOf[Amount]
     near_ties: Count | None
+    equal_starts: Count | None
+    near_starts: Count | None
     faults: FaultsSchema
     counts: ListOf[Count] | None
     by_party: ListOf[ListOf[Count]] | None
@@ -126,7 +130,14 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
             ("k", result.k in (job.method.compared or (job.k,))),
             ("compared", compared == (job.method.compared if len(job.method.compared) > 1 else ())),
             ("compared", all(one.inertia is not None for one in result.compared)),
-            ("compared", all((len(one.sizes), sum(one.sizes)) == (one.k, rows) for one in result.compared)),
+            ("compared", all(job.is_program == (one.sizes is None) for one in result.compared)),
+            (
+                "compared",
+                all(
+                    (len(one.sizes), sum(one.sizes)) == (one.k, rows) for one in result.compared if one.sizes
+                ),
+            ),
+            ("equal_starts", (result.equal_starts is None) == (result.near_starts is None)),
             ("inertia", (result.inertia is not None) == job.tells_inertia),
             ("near_ties", (result.near_ties is not None) == measured),
             ("history", bool(result.history) == (measured and not isinstance(job.method, Predict))),

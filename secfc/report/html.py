@@ -21,7 +21,7 @@ from secfc.report.learned import Learned, who_learned_what
 from secfc.report.notes import notes
 from secfc.report.pooled import PooledComparison, compare_with_pooled, rows_of_run
 from secfc.report.profiles import Profile, columns_of, profile
-from secfc.tables.number_texts import bytes_text, number_text
+from secfc.tables.number_texts import bytes_text, number_text, starts_text
 from secfc.tables.outputs import NO_PAGE, replace_text
 from secfc.version import VERSION
 
@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from secfc.prepare.column_transform import Preparation
 
 
+_SAME = "n_iter", "converged", "inertia", "near_ties", "equal_starts", "near_starts"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """The figures of a run with a result. `n_iter` to `near_ties` are those of `secfc.Result`.
+    """The figures of a run with a result, of k clusters. `n_iter` to `near_starts` are as in `secfc.Result`.
 
     `sizes` are rows of each cluster, None where no party knows them; `by_party` those of each party, None
     where a reader may not know them; `counts` are rows of each party, None with membership privacy. `part`
@@ -42,10 +45,13 @@ class Figures:
     [] where they are not at hand.
     """
 
+    k: int
     n_iter: int
     converged: bool
     inertia: float | None
     near_ties: int | None
+    equal_starts: int | None
+    near_starts: int | None
     sizes: list[int] | None
     counts: list[int] | None
     part: list[str]
@@ -145,7 +151,8 @@ def page_of(
         names=shown,
         party=party,
         figures=Figures(
-            **{name: getattr(result, name) for name in ("n_iter", "converged", "inertia", "near_ties")},
+            **{name: getattr(result, name) for name in _SAME},
+            k=job.k,
             sizes=None if own_only else result.sizes.tolist(),
             counts=None if isinstance(job.rows, Union) else [len(labels) for labels in result.labels],
             part=result.faults.parts(job),
@@ -196,6 +203,7 @@ def render(page: Page) -> str:
     return environment.get_template("page.html.j2").render(
         vars(page),
         notes=page.notes,
+        starts=page.figures and _starts(page.job, page.figures),
         predicts=isinstance(page.job.method, Predict),
         version=VERSION,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -203,17 +211,25 @@ def render(page: Page) -> str:
     )
 
 
+def _starts(job: Job, figures: Figures | Outcome) -> str | None:
+    """How many starts are about as good as the best; None where that is not known."""
+    equal, near = figures.equal_starts, figures.near_starts
+    return None if equal is None or near is None else starts_text(job.method.n_init, equal, near)
+
+
 def summary_table(result: Outcome) -> str:
     """The table of a result in a notebook."""
     job, end = result.job, "converged" if result.converged else "not converged"
     faults = result.faults.describe(job, _named(job))
     sizes = ", ".join(map(str, result.sizes.tolist()[:20])) + (", …" if job.k > 20 else "")
+    starts = _starts(job, result)
     lines = (
         ("parties", f"{job.n}, of which {job.t} may collude; a round needs {job.threshold} answers"),
         ("rows", f"{int(result.sizes.sum())} of {job.d} columns"),
         ("clusters", f"{job.k} of {sizes} rows"),
         ("iterations", f"{result.n_iter}, {end}"),
         *([("faults", faults)] if faults else []),
+        *([] if starts is None else [("starts", starts)]),
         ("inertia", "not opened" if result.inertia is None else number_text(result.inertia, 6)),
         (
             "costs",

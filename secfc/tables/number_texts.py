@@ -19,6 +19,11 @@ def number_text(value: float, digits: int, *, most: int = 9) -> str:
     return f"{rounded.scaleb(-power):f}×10{str(power).translate(_RAISED)}"
 
 
+def starts_text(starts: int, equal: int, near: int) -> str:
+    """How many of several starts are about as good as the best."""
+    return f"the best of {starts} starts: {equal} with its inertia, {near} within 1 % of it"
+
+
 def bytes_text(count: int) -> str:
     """A count of bytes, with a decimal unit."""
     size = float(count)
