@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, isnan
+from math import inf, isfinite
 
 from secfc.field.array_types import Labels
 from secfc.kmeans.measures import calinski_harabasz
@@ -60,7 +60,7 @@ def clusterings_of(
 
 def most_suitable(found: Sequence[Clustering]) -> Clustering:
     """The one with the greatest ratio, of equals the one with the fewest clusters."""
-    return max(found, key=lambda one: -inf if one.ratio is None or isnan(one.ratio) else one.ratio)
+    return max(found, key=lambda one: one.ratio if one.ratio is not None and isfinite(one.ratio) else -inf)
 
 
 def _inertia(job: Job, layout: Layout, one: Kept[Shared, Sums]) -> float | None:
