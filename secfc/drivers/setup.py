@@ -247,21 +247,18 @@ class ServerReport(Figures):
 
         labels = [received.get(j, labels) for j, labels in enumerate(own, 1)]
         found = [place(one) for one in self.found_labels]
-        if self.found[0]["sizes"] is None:  # only owners know labels, those of the result
-            found = [
-                np.concatenate(labels) if one["k"] == self.k else unknown
-                for one, unknown in zip(self.found, found, strict=True)
-            ]
-
         rows = None
         if union_rows is not None:
             rows = [union_rows.get(j, out.astype(np.int64)) for j, out in enumerate(outside, 1)]
-        if self.found[0]["sizes"] is None:  # only owners know labels
+        if self.found[0]["sizes"] is None:  # only owners know labels, those of the result
             every = np.concatenate(labels)
             if rows is not None:
                 numbers, every = np.concatenate(rows), self.labels.copy()
                 every[numbers[numbers >= 0]] = np.concatenate(labels)[numbers >= 0]
-            found = [every]
+            found = [
+                every if one["k"] == self.k else unknown
+                for one, unknown in zip(self.found, found, strict=True)
+            ]
         return Outcome(
             labels=labels,
             union_rows=rows,

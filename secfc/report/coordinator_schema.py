@@ -134,7 +134,8 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
             (
                 "compared",
                 all(
-                    (len(one.sizes), sum(one.sizes)) == (one.k, rows) for one in result.compared if one.sizes
+                    one.sizes is None or (len(one.sizes), sum(one.sizes)) == (one.k, rows)
+                    for one in result.compared
                 ),
             ),
             ("equal_starts", (result.equal_starts is None) == (result.near_starts is None)),

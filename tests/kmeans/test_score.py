@@ -10,23 +10,49 @@ from secfc.field.primes import primes_of
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.in_range import RangeCheck
-from secfc.kmeans.score import score, score_bits, score_weights
+from secfc.kmeans.score import (
+    INERTIA,
+    SCORE,
+    first_bits,
+    looked_up,
+    most_score,
+    score,
+    score_bits,
+    score_weights,
+)
 from secfc.kmeans.search import Search
 from secfc.protocol.job.row_layout import Layout
 
 
 def test_weights_by_hand():
-    assert score_bits(5) == 14
-    assert score_weights(np.array([1, 0, 3, 5]), 5) == [2**14, 0, 1820, 655]
-    assert score([10, 0, 1, 2], np.array([1, 0, 3, 5]), 5) == 10 * 2**14 + 1820 + 1310
+    assert (score_bits(5), score_bits(5, INERTIA)) == (22, 30)
+    assert score_weights(np.array([1, 0, 3, 5]), 5) == [2**22, 0, 466_033, 167_772]
+    assert score([10, 0, 1, 2], np.array([1, 0, 3, 5]), 5) == 10 * 2**22 + 466_033 + 2 * 167_772
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 127, 128, 2**20 - 1, 2**20, 2**29])
-def test_weights_are_below_by_one_part_in_256(m):
-    sizes = np.array([1, m, max(1, m // 2), max(1, 2 * m // 3)])
-    for size, weight in zip(sizes.tolist(), score_weights(sizes, m), strict=True):
-        exact = Fraction(2 ** score_bits(m), size**2)
-        assert exact * Fraction(255, 256) < weight <= exact
+@pytest.mark.parametrize("m", [1, 2, 3, 127, 128, 2**14, 2**14 + 1, 2**20 - 1, 2**20, 2**29])
+@pytest.mark.parametrize(("spare", "bits"), [(SCORE, 15), (INERTIA, 23)])
+def test_weights_are_those_of_the_inertia_to_so_many_bits(m, spare, bits):
+    rng = np.random.default_rng(m)
+    sizes = np.array([1, m, *(rng.random(200) * m).astype(np.int64) + 1]).clip(max=m)
+    for size, weight in zip(sizes.tolist(), score_weights(sizes, m, spare), strict=True):
+        exact = Fraction(2 ** score_bits(m, spare), size**2)
+        assert abs(weight - exact) < exact / 2**bits
+        assert m * weight * size**2 <= most_score(m, 1, spare)
+
+
+@pytest.mark.parametrize("m", [1, 5, 2**14, 2**14 + 3, 2**15 + 1, 2**16])
+def test_sizes_that_are_looked_up_are_all_that_begin_another(m):
+    begins = {size >> zeros << zeros for size in range(1, m + 1) for zeros in [max(0, size.bit_length() - 14)]}
+    assert looked_up(m) == sorted(begins)
+
+
+@pytest.mark.parametrize(
+    ("value", "opened"),
+    [(0, 0), (1, 1), (2**25 - 1, 2**25 - 1), (2**25 + 1, 2**25), (2**40 + 2**15 + 1, 2**40)],
+)
+def test_of_a_score_the_first_bits_are_opened(value, opened):
+    assert first_bits(value) == opened
 
 
 def search_of(order):
@@ -50,7 +76,8 @@ def search_of(order):
 @pytest.mark.parametrize("order", [[[1, 3], [2, 2]], [[2, 2], [1, 3]]])
 def test_the_start_of_least_score_is_kept_and_not_that_of_least_inertia(order):
     search, radix = search_of(order), MixedRadix(primes_of(4))
-    own = {1: 0, 2: 19_998, 3: 90_000}  # of one row of each set, by its size; the others are at their centres
+    # Of one row of each set, by its size; the others are at their centres.
+    own = {1: 0, 2: 2 * (10**7 - 1), 3: 9 * 10**7}
     results = []
     for _ in range(2):
         sizes = search.sizes()
@@ -64,6 +91,6 @@ def test_the_start_of_least_score_is_kept_and_not_that_of_least_inertia(order):
         more = search.end_round()
     assert not more
     one_and_three, two_and_two = sorted(results, key=lambda result: result.score)
-    assert (one_and_three.inertia, two_and_two.inertia) == (10_000, 9_999)
-    assert (one_and_three.score, two_and_two.score) == (1820 * 90_000, 2**14 * 9_999)
+    assert (one_and_three.inertia, two_and_two.inertia) == (10**7, 10**7 - 1)
+    assert (one_and_three.score, two_and_two.score) == (466_033 * 9 * 10**7, 2**22 * (10**7 - 1))
     assert search.best is one_and_three

@@ -12,6 +12,11 @@ from operations.two_worlds import P, hidden, in_first, rows, sets, shared, told_
 from support.sweeps import sweep
 
 from secfc.kmeans.program import lloyd
+from secfc.kmeans.score import INERTIA, SCORE
+from secfc.operations.ending import best, inertia
+from secfc.operations.ending.best import best_start
+from secfc.operations.ending.fit import scores_of
+from secfc.operations.ending.inertia import opened_first_bits
 from secfc.operations.full import full_sets
 from secfc.operations.masked import masked, packed
 from secfc.operations.nearest import nearest, shared_bits
@@ -34,6 +39,8 @@ SHAPES = [(3, 1, 1), (5, 1, 2), (5, 2, 1)]
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     two_worlds.stand_in(monkeypatch)
+    monkeypatch.setattr(best, "NEAR", 2)
+    monkeypatch.setattr(inertia, "KEPT", 2)
 
 
 def opens(me, shares):
@@ -85,6 +92,17 @@ def draws(me, amounts, numbers):
 def chooses(me, one, others, totals):
     nearer = yield from least(me, one, others)
     return (yield from chosen_of(me, totals, nearer))
+
+
+def scores(me, labels, sums, sizes, of):
+    products = yield from reduced(me, sizes.reshape(-1, 1) * sizes)
+    means = Sums(sums=sums, sizes=sizes, products=products, full=(0, 1))
+    norms, weights = (yield from reduced(me, of.norms)), np.ones(of.m, dtype=np.int64)
+    return (yield from scores_of(me, labels, means, of, norms, weights, [SCORE, INERTIA]))
+
+
+def opens_inertia(me, score):
+    return (yield from opened_first_bits(me, [score], most=7))
 
 
 def tells(me, labels):
@@ -144,12 +162,21 @@ CASES = {
         shared([[2, 1], [0, 5]], [[1, 4], [2, 0]], spread=in_first),
         shared([3, 5], [5, 0], spread=in_first),
     ),
+    "scores": (
+        scores,
+        sets(2, [0, 1], [1, 1]),
+        shared([[3], [4]], [[5], [1]], spread=in_first),
+        shared([1, 1], [2, 0]),
+        rows([5, 1], [7, 9]),
+    ),
+    "best": (best_start, shared([1, 2], [1, 3], spread=in_first)),  # the second is not near it
+    "inertia": (opens_inertia, shared([4], [5], spread=in_first)),  # both begin with 1, 0
     "to owners": (tells, of_others),
     # Labels 1, 0, 0 and then 0, 0, 1; in the second world 0, 1, 0 and then 1, 0, 0.
     "iteration": (iterates, rows([-4, -3, -1], [-4, -3, 1])),
 }
-LONG = ("refilled", "iteration")
 QUICK = ("reduced", "opened", "masked", "shared bits", "moved below", "to owners")
+LONG = ("refilled", "iteration", "scores", "best")
 
 
 EVERY = [

@@ -13,7 +13,7 @@ from secfc.errors import ParameterError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import unpack
 from secfc.field.primes import primes_of
-from secfc.kmeans.score import score, score_bits
+from secfc.kmeans.score import most_score, reciprocal, score, score_bits
 from secfc.operations.farthest import own_column
 from secfc.operations.scores import add_to_sums, masked_score, score_residues, scores_compared
 
@@ -65,12 +65,12 @@ def second_is_less(first, second):
 
 
 def test_by_hand():
-    # m = 4, b = 14: c is 4096 for two rows, 1820 for three.
-    shared = {"primes": primes_of(5)}
-    even = Ended([[9_999, 9_999, 0, 0], [0, 0, 9_999, 9_999]], [0, 0, 1, 1], [2, 2], **shared)
-    other = Ended([[90_000, 0, 0, 7], [9, 9, 9, 0]], [0, 0, 0, 1], [3, 1], **shared)
-    # Inertias of 9999 and 10000.
-    assert (even.score, other.score) == (4096 * 4 * 9_999, 1820 * 90_000)
+    # m = 4, b = 22: c is 2**20 for two rows, 466033 for three.
+    shared, least = {"primes": primes_of(5)}, 10**7 - 1
+    even = Ended([[least, least, 0, 0], [0, 0, least, least]], [0, 0, 1, 1], [2, 2], **shared)
+    other = Ended([[9 * 10**7, 0, 0, 7], [9, 9, 9, 0]], [0, 0, 0, 1], [3, 1], **shared)
+    # Inertias of 10**7 - 1 and 10**7.
+    assert (even.score, other.score) == (2**22 * least, 466_033 * 9 * 10**7)
     assert second_is_less(even, other)
     assert not second_is_less(other, even)
     assert not second_is_less(even, even)
@@ -87,7 +87,7 @@ def test_by_hand():
 )
 def test_the_rule_at_the_largest_radius_that_primes_bear(m, k, step, kind, primes, seed):
     rng, ring = np.random.default_rng(seed), primes_of(primes)
-    radius = isqrt((prod(ring) - 1) // (8 * m << score_bits(m)))
+    radius = isqrt((prod(ring) - 1) // (2 * most_score(m, 4)))
     assert score_residues(radius, m) == primes
     assert score_residues(radius + 1, m) > primes
     starts = []
@@ -117,8 +117,8 @@ def test_the_rule_at_the_largest_radius_that_primes_bear(m, k, step, kind, prime
 
 
 def test_more_rows_or_precision_than_the_primes_bear_are_refused():
-    assert score_residues(2**32, 10**6) == 6
-    with pytest.raises(ParameterError, match="scores of 100000000 rows take 196 bits"):
+    assert score_residues(2**32, 10**6) == 7
+    with pytest.raises(ParameterError, match="scores of 100000000 rows take 217 bits"):
         score_residues(2**52, 10**8)
 
 
@@ -128,5 +128,5 @@ def test_sums_of_the_largest_residues_are_exact():
     labels = np.zeros(m, dtype=np.int32)
     sums = add_to_sums(np.array(primes)[:, np.newaxis] - 1.0, own, labels=labels, primes=primes)
     found = masked_score(sums, sizes=np.array([m]), rows=m, primes=primes)
-    expected = -(m + 1) * ((1 << score_bits(m)) // m**2)
+    expected = -(m + 1) * reciprocal(m, m)
     assert found.tolist() == [expected % p for p in primes]
