@@ -43,7 +43,9 @@ def test_weights_are_those_of_the_inertia_to_so_many_bits(m, spare, bits):
 
 @pytest.mark.parametrize("m", [1, 5, 2**14, 2**14 + 3, 2**15 + 1, 2**16])
 def test_sizes_that_are_looked_up_are_all_that_begin_another(m):
-    begins = {size >> zeros << zeros for size in range(1, m + 1) for zeros in [max(0, size.bit_length() - 14)]}
+    begins = {
+        size >> zeros << zeros for size in range(1, m + 1) for zeros in [max(0, size.bit_length() - 14)]
+    }
     assert looked_up(m) == sorted(begins)
 
 

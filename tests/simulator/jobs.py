@@ -66,11 +66,11 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         "max_iter": rng.choice((1, 2, 3, 20)),
         "tol_moved": rng.choice((0, 0, 0, 0.3)),
         "init": "labels" if given else rng.choice(starts_of),
-        "n_init": 1 if given or program else rng.choice((1, 1, 2)),
+        "n_init": 1 if given else rng.choice((1, 1, 2)),
         "disclosure": "labels" if labels else "coded",
         "comparers": _comparers(rng, size) if labels else (),
         "seed": None if labels and rng.random() < 0.2 else seed,
-        "reveal_inertia": labels and not program and rng.random() < 0.3,
+        "reveal_inertia": labels and rng.random() < 0.3,
     }
     if whole and rng.random() < 0.4:
         options["step"] = 1.0
@@ -85,7 +85,7 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         starts = np.split((np.arange(sum(counts)) % k).astype(np.int32), np.cumsum(counts)[:-1])
         if (seed % 5 < 2 if program else rng.random() < 0.4) and sum(counts) > k:
             _predict(random.Random(seed) if program else rng, options, starts)
-    elif rows_of == "clients" and k > 1 and rng.random() < 0.2 and (not labels or options["reveal_inertia"]):
+    elif clients and k > 1 and rng.random() < 0.3 and (not labels or options["reveal_inertia"]):
         options |= {"compared": tuple(sorted({rng.randint(1, k), k})), "init": "random"}
     if clients and labels and not options.get("compared") and rng.random() < 0.3:
         options["weighted"] = True

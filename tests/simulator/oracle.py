@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from support.lloyd import by_name
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._exact import ExactRows
 from plaintext_baselines._quantise import quantise
+from plaintext_baselines._rounds import NearestCentres
 from secfc.drivers.setup import Setup
 from secfc.errors import DuplicateIdError, ParameterError, PartyError, RangeError, TooManyFaultsError
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.search import LabelResult, SearchResult
+from secfc.kmeans.start import random_partition
 from secfc.protocol.job.cases import LabelsOnly, Predict
 
 from .cases import Case
@@ -106,9 +109,12 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
     rows, weights = pooled(setup, ending)
     found, results = [], ending.found
     if job.is_program:
-        found += [] if (best.labels == -1).all() else ["the server knows labels"]
+        found += [] if all((one.labels == -1).all() for one in results) else ["the server knows labels"]
         best = _told(setup, ending, best)
-        results = (best,)
+        results = tuple(best if one is ending.clustering else one for one in results)
+        found += [] if job.seed is None or job.method.init == "labels" else _unlike_starts(setup, ending)
+    if [one.k for one in results] != list(job.method.compared or (job.k,)):
+        found.append("other numbers of clusters")
     for one in results:
         if isinstance(job.method, Predict):
             assert setup.starts is not None
@@ -121,6 +127,8 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
         model = _From(one.k, **_options(setup))
         model.sets = one.start
         found += _unlike(one, _fit(model, rows, weights), setup)
+        if job.is_program and job.opens_inertia and one.opened != _opened(setup, rows, weights, model):
+            found.append(f"inertia of k={one.k}: {one.opened}, exact {_opened(setup, rows, weights, model)}")
     if not (
         isinstance(job.method, Predict)
         or job.method.compared
@@ -157,9 +165,47 @@ def _unlike(one: LabelResult, expected: ExactLloyd, setup: Setup) -> list[str]:
     if isinstance(one, SearchResult):
         pairs["inertia"] = setup.job.in_data_units(one.inertia), expected.inertia_
         pairs["history"] = [setup.job.in_data_units(it) for it in one.history], list(expected.history_)
-    elif setup.job.opens_inertia:
+    elif setup.job.opens_inertia and not setup.job.is_program:
         pairs["inertia"] = one.opened, expected.inertia_
     return [f"{name}: {mine}, exact {theirs}" for name, (mine, theirs) in pairs.items() if mine != theirs]
+
+
+def _unlike_starts(setup: Setup, ending: Ending) -> list[str]:
+    """What differs where the best of several starts was chosen from public first sets."""
+    job, rng = setup.job, np.random.default_rng(setup.job.seed)
+    rows, weights = pooled(setup, ending)
+    ended: dict[int, list[tuple[Labels, int]]] = {}
+    for k in job.method.starts:
+        start = random_partition(rng, len(rows), k)
+        model = _From(k, **_options(setup))
+        model.sets = start
+        score = _score(setup, rows, weights, _fit(model, rows, weights), spare=16)
+        ended.setdefault(k, []).append((start, score))
+    found = []
+    for one in ending.found:
+        starts, scores = zip(*ended[one.k], strict=True)
+        least = min(scores)
+        near = sum(128 * score <= 129 * least for score in scores)
+        if not np.array_equal(one.start, starts[scores.index(least)]):
+            found.append(f"k={one.k}: another start is the best")
+        alike = None if len(starts) == 1 else (scores.index(least), scores.count(least), near)
+        told = one.best and (one.best.number, one.best.equal, one.best.near)
+        if told != alike:
+            found.append(f"k={one.k}: starts that are alike: {told}, exact {alike}")
+    return found
+
+
+def _score(setup: Setup, rows: Floats, weights: Labels | None, model: ExactLloyd, *, spare: int) -> int:
+    arithmetic = _arithmetic(setup, rows, weights, k=model.n_clusters)
+    return arithmetic.score(model._centres, NearestCentres(model.labels_[0], None), spare)
+
+
+def _opened(setup: Setup, rows: Floats, weights: Labels | None, model: ExactLloyd) -> float:
+    """The first 25 bits of the inertia in whole numbers."""
+    score = _score(setup, rows, weights, model, spare=24)
+    length = int(len(rows) if weights is None else weights.sum()).bit_length()
+    zeros = max(0, score.bit_length() - 25)
+    return setup.job.in_data_units(Fraction(score >> zeros << zeros, 1 << 2 * length + 24))
 
 
 def pooled(setup: Setup, ending: Ending) -> tuple[Floats, Labels | None]:
@@ -198,9 +244,9 @@ def _fit(model: ExactLloyd, rows: Floats, weights: Labels | None) -> ExactLloyd:
         return model.fit([rows], sample_weight=None if weights is None else [weights])
 
 
-def _arithmetic(setup: Setup, rows: Floats, weights: Labels | None) -> ExactRows:
+def _arithmetic(setup: Setup, rows: Floats, weights: Labels | None, k: int | None = None) -> ExactRows:
     unit = setup.job.unit
-    return ExactRows(quantise([rows], unit), setup.job.k, unit, weights)
+    return ExactRows(quantise([rows], unit), k or setup.job.k, unit, weights)
 
 
 def _nearest(setup: Setup, rows: Floats, start: Labels, weights: Labels | None) -> Labels:

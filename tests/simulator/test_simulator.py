@@ -36,7 +36,9 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
         if case.setup.committee is not None or isinstance(job.rows, Union):
             rows_of = "union" if isinstance(job.rows, Union) else "owners"
         seen[job.disclosure.name, rows_of, min(job.max_liars, 1)] += 1
-        seen.update({("program", job.method.init, min(job.max_liars, 1))} if job.is_program else {})
+        if job.is_program:
+            seen["program", job.method.init, min(job.max_liars, 1)] += 1
+            seen["program", job.method.n_init > 1, bool(job.method.compared), job.opens_inertia] += 1
         seen.update(
             {name for name in ("weighted", "predict", "compared", "reveal_to") if as_options(job)[name]}
         )
@@ -47,4 +49,4 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
         seen.update({lie.what for lie in case.scenario.lies})
         assert case.scenario.forged == FORGED
     assert min(seen.values()) > 1, seen
-    assert len(seen) == 64, seen
+    assert len(seen) == 70, seen
