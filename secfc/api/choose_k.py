@@ -257,9 +257,9 @@ def choose_k(
 ) -> Choice:
     """Cluster with every k of a range on one sharing, and compare the clusterings.
 
-    The comparison uses only the distances of the iterations. For one k the server learns no more than in
-    `secfc.run`, but it learns this for every k. With disclosure "labels" it learns the inertia of each k and
-    of one cluster, if every party consents (``reveal=secfc.Reveal(inertia=True)``).
+    The comparison uses only the distances of the iterations. What is learned in `secfc.run` is learned for
+    every k. With disclosure "labels" everybody learns the inertia of each k and of one cluster, so every
+    party must consent (``reveal=secfc.Reveal(inertia=True)``). Labels are those of the best k alone.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from secfc.kmeans.score import KEPT
 from secfc.protocol.job.cases import Deposited, LabelsOnly, Predict, Union
 from secfc.protocol.job.job import Job
 
@@ -37,7 +38,7 @@ def who_learned_what(
     each = "which clusters are empty" if job.is_program else f"the cluster of every {row}"
     rows = f"{held}, and {each} in each of {rounds} rounds{whose}"
     step = "" if job.step is None else ", the step that values are multiples of"
-    inertia = "; the inertia" if job.tells_inertia else ""
+    inertia = _of_ending(job) if job.is_program else "; the inertia" if job.tells_inertia else ""
     if job.method.init == "k-means++" and not job.is_program:
         inertia += (
             "; which rows were drawn as candidates of a start, and from the draws sums of distances of rows "
@@ -135,6 +136,18 @@ def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Lear
             "possibly every row, from some dozen rounds on; max_liars does not prevent it",
         ),
     ]
+
+
+def _of_ending(job: Job) -> str:
+    """What is opened of the ends of starts in a program."""
+    method, told = job.method, ""
+    each = " for each k" if len(method.compared) > 1 else ""
+    if method.n_init > 1:
+        told += f"; which of {method.n_init} starts is the best{each}, and how many are about as good"
+    if job.opens_inertia:
+        whose = "the inertia of each k and of one cluster" if method.compared else "the inertia"
+        told += f"; the first {KEPT} bits of {whose}"
+    return told
 
 
 def _of_program(rounds: int, called: Mapping[int, str], job: Job) -> list[Learned]:

@@ -135,8 +135,7 @@ class Agreed:
         '{"labels", "coded"}',
         'Who learns distances. "labels": nobody. Three parties compute the labels together; no two of these '
         "three may collude (docs/threat-model.md). Each party learns the labels of its own rows; with "
-        '"separation", several starts or k, IDs, owners or anything opened, everybody learns '
-        "all labels of every round. "
+        "opened centres, everybody learns all labels of every round. "
         '"coded": the server receives every client\'s coded distances, as in '
         "the paper, from which it can compute more than distances.",
         help="Who learns distances: nobody, or the server, from coded distances.",
@@ -162,7 +161,7 @@ class Iterating(Agreed):
         'int or "auto"',
         "Number of starts. The result with the least inertia is returned, computed with rounded weights "
         '(docs/protocol.md). Rows are shared only once. "auto": 5 for each k if several are compared, '
-        "else 1. Every start discloses more labels.",
+        "else 1. In runs with questions every start discloses more labels.",
         least=1,
         help="Number of starts, or auto; the best result is kept, and rows are shared only once.",
     )
@@ -189,8 +188,7 @@ class AgreedClustering(Iterating):
         "bool",
         'With disclosure "labels", whether everybody learns the inertia of the result; with "coded" '
         "everybody learns it in any case. Every party must consent by its `limits`. "
-        "Opened spreads imply it. `choose_k` needs it, and opens to the server the inertia of each k "
-        "and of one cluster.",
+        "Opened spreads imply it. `choose_k` needs it, and opens the inertia of each k and of one cluster.",
         help="With --disclosure labels: everybody learns the inertia of the result.",
         panel=OPENED,
     )
