@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 from operations.own_net import ended, parties_of, play, shared_rows
+from operations.test_own_labels import Lying
 
 from plaintext_baselines import ExactLloyd
+from secfc.errors import CheatError
 from secfc.field.primes import primes_of
+from secfc.kmeans import score as rule
 from secfc.kmeans.plain_starts import PlainStarts
 from secfc.kmeans.score import inertia_of
-from secfc.kmeans.several import best_starts
+from secfc.kmeans.several import Best, best_starts
 from secfc.kmeans.start import random_partition
+from secfc.operations.ending import best, inertia
 from secfc.operations.ending.fit import fit_residues
 from secfc.operations.ending.secure_starts import SecureStarts
 from secfc.operations.pairs import pair_residues
@@ -113,3 +117,107 @@ def test_the_best_start_in_the_clear_is_that_of_exact_lloyd(seed):
     assert found.ended.labels.tolist() == exact.labels_[0].tolist()
     assert (found.ended.n_iter, found.ended.converged) == (exact.n_iter_, exact.converged_)
     assert float(inertia_of(found.opened, int(weights.sum()))) == pytest.approx(exact.inertia_, rel=2**-22)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 9])
+def test_sizes_with_more_bits_than_are_looked_up_are_interpolated(monkeypatch, seed):
+    monkeypatch.setattr(rule, "_LEADING", 2)
+    job = drawn_job(seed)
+    *given, options = job
+    assert len(rule.looked_up(int(job[2].sum()))) < job[2].sum()
+    expected = [told(one) for one in in_the_clear(*given, **options)]
+    assert {tuple(learned for _, learned in found) for found in Net(*given, **options).run().values()} == {
+        tuple(expected)
+    }
+
+
+SEVERAL = drawn_job(4)
+
+
+def test_of_equal_starts_the_first_is_the_best():
+    rows, firsts, weights, _, options = SEVERAL
+    found = in_the_clear(rows, [firsts[-1]] * 3, weights, [int(firsts[-1].max()) + 1] * 3, **options)
+    assert found[0].best == Best(number=0, equal=3, near=3)
+
+
+def expected_of(job):
+    *given, options = job
+    return [told(one) for one in in_the_clear(*given, **options)]
+
+
+def assert_told(job, results):
+    for found in results.values():
+        assert [learned for _, learned in found] == expected_of(job)
+
+
+@pytest.mark.parametrize("step", [5, 40, 90])
+def test_a_holder_that_is_lost_changes_nothing(step):
+    *given, options = SEVERAL
+    net = Net(*given, n=5, **options)
+    assert_told(SEVERAL, net.run(lost=lambda me: me.number == 5 and me.step >= step))
+
+
+@pytest.mark.parametrize("tag", ["hidden", "share", "answer"])
+def test_a_holder_that_lies_is_named_and_changes_nothing(tag):
+    *given, options = SEVERAL
+    net, lying = Net(*given, n=5, roles={"max_liars": 1}, **options), Lying(4, tag)
+    assert_told(SEVERAL, net.run(carry=lying))
+    assert set().union(*(me.liars for me in net.parties.values())) == {4}
+
+
+def test_evaluators_that_tell_different_bits_of_an_inertia_end_the_run():
+    *given, options = SEVERAL
+
+    def carry(sender, recipient, place, data):
+        return bytes([data[0] ^ 128]) + bytes(data[1:]) if (sender, place.tag) == (3, "bits") else data
+
+    with pytest.raises(CheatError, match="the evaluators told different bits"):
+        Net(*given, **options | {"fewest": 1}).run(carry=carry)
+
+
+def replaced(monkeypatch, module, name, result):
+    def other(*given):
+        return result(*given)
+        yield
+
+    monkeypatch.setattr(module, name, other)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "result", "text"),
+    [
+        (
+            best,
+            "nonzero",
+            lambda me, of: np.ones(of.size, bool),
+            "not exactly one start was opened as the best",
+        ),
+        (
+            best,
+            "nonzero",
+            lambda me, of: np.zeros(of.size, bool),
+            "not exactly one start was opened as the best",
+        ),
+        (best, "opened", lambda me, of: np.full((1, of.size), 99.0), "a count above 2 was opened"),
+        (
+            inertia,
+            "below",
+            lambda me, of, limits: (True, False) * of.size,
+            "a number is below a limit and not",
+        ),
+    ],
+    ids=["none is the best", "all are", "a count", "an inertia"],
+)
+def test_what_cannot_be_ends_the_run(monkeypatch, module, name, result, text):
+    replaced(monkeypatch, module, name, result)
+    *given, options = SEVERAL
+    with pytest.raises(CheatError, match=text):
+        Net(*given, **options).run()
+
+
+def test_a_score_is_compared_with_all_that_it_could_be():
+    """The largest score that is possible, of opposite rows with one centre, is below `most_score`."""
+    rows, ones = np.array([[7], [-7]] * 4), np.ones(8, dtype=np.int64)
+    (kept,) = in_the_clear(rows, [np.zeros(8, dtype=np.int32)], ones, [1], max_iter=1, fewest=1, opens=True)
+    assert kept.opened == rule.first_bits(8 * 49 << rule.score_bits(8, rule.INERTIA))
+    assert kept.opened <= rule.most_score(8, 49, rule.INERTIA)
