@@ -202,7 +202,7 @@ def replaced(monkeypatch, module, name, result):
         (
             inertia,
             "below",
-            lambda me, of, limits: (True, False) * of.size,
+            lambda me, of, limits: [at % 2 == 0 for at in range(of.size)],
             "a number is below a limit and not",
         ),
     ],
