@@ -145,6 +145,6 @@ def test_weights_of_more_than_rows_can_be_are_one_clear_error():
 def test_weights_that_take_too_many_bits_are_named_with_what_they_count_as():
     weights = [[2**23] * len(rows) for rows in MANY[:2]] + [[2**23] * 20 + [1] * 5]
     with pytest.raises(
-        ParameterError, match=r"^comparisons of .*; here a row counts as many times as its weight$"
+        ParameterError, match=r"^pairs of sets of .*; here a row counts as many times as its weight$"
     ):
         run(MANY, sample_weight=weights, n_init=2, precision=52)
