@@ -19,6 +19,7 @@ from secfc.operations.ending.secure_starts import SecureStarts
 from secfc.operations.pairs import pair_residues
 from secfc.operations.refill import refill_residues
 from secfc.operations.secure import Secure
+from secfc.operations.starts.public import public_sets
 from secfc.operations.to_owners import to_owners
 from secfc.sharing.codewords import Codewords
 
@@ -60,7 +61,7 @@ class Net:
                 me,
                 own,
                 weights,
-                lambda k: Secure(me, own, next(starts), weights, k),
+                lambda k: Secure(me, own, public_sets(me, next(starts), k), weights, k),
                 radius=radius,
                 compares=compares,
                 opens=opens,

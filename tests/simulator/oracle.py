@@ -112,7 +112,7 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
         found += [] if all((one.labels == -1).all() for one in results) else ["the server knows labels"]
         best = _told(setup, ending, best)
         results = tuple(best if one is ending.clustering else one for one in results)
-        found += [] if job.seed is None or job.method.init == "labels" else _unlike_starts(setup, ending)
+        found += _unlike_starts(setup, ending) if job.seed is not None and job.method.init == "random" else []
     if [one.k for one in results] != list(job.method.compared or (job.k,)):
         found.append("other numbers of clusters")
     for one in results:
@@ -127,8 +127,7 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
         model = _From(one.k, **_options(setup))
         model.sets = one.start
         found += _unlike(one, _fit(model, rows, weights), setup)
-        if job.is_program and job.opens_inertia and one.opened != _opened(setup, rows, weights, model):
-            found.append(f"inertia of k={one.k}: {one.opened}, exact {_opened(setup, rows, weights, model)}")
+        found += _unlike_opened(setup, one, rows, weights, model)
     if not (
         isinstance(job.method, Predict)
         or job.method.compared
@@ -136,7 +135,9 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
         or job.seed is None
     ):
         model = ExactLloyd(job.k, n_init=job.method.n_init, **by_name(job), **_options(setup))
-        found += [f"{one}, of the start by name" for one in _unlike(best, _fit(model, rows, weights), setup)]
+        unlike = _unlike(best, _fit(model, rows, weights), setup)
+        unlike += _unlike_opened(setup, best, rows, weights, model)
+        found += [f"{one}, of the start by name" for one in unlike]
     for party, own in ending.labels.items():
         if not np.array_equal(own, best.labels[_places(setup, ending, party)]):
             found.append(f"{party} has other labels than the result")
@@ -200,12 +201,17 @@ def _score(setup: Setup, rows: Floats, weights: Labels | None, model: ExactLloyd
     return arithmetic.score(model._centres, NearestCentres(model.labels_[0], None), spare)
 
 
-def _opened(setup: Setup, rows: Floats, weights: Labels | None, model: ExactLloyd) -> float:
-    """The first 25 bits of the inertia in whole numbers."""
+def _unlike_opened(
+    setup: Setup, one: LabelResult, rows: Floats, weights: Labels | None, model: ExactLloyd
+) -> list[str]:
+    """What differs of an inertia of which a program opens the first 25 bits, as a whole number."""
+    if not (setup.job.is_program and setup.job.opens_inertia):
+        return []
     score = _score(setup, rows, weights, model, spare=24)
     length = int(len(rows) if weights is None else weights.sum()).bit_length()
     zeros = max(0, score.bit_length() - 25)
-    return setup.job.in_data_units(Fraction(score >> zeros << zeros, 1 << 2 * length + 24))
+    exact = setup.job.in_data_units(Fraction(score >> zeros << zeros, 1 << 2 * length + 24))
+    return [] if one.opened == exact else [f"inertia of k={one.k}: {one.opened}, exact {exact}"]
 
 
 def pooled(setup: Setup, ending: Ending) -> tuple[Floats, Labels | None]:

@@ -137,9 +137,5 @@ def chosen_of(me: Party, totals: Shared, values: Shared) -> Generator[None, None
 
 
 def _negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
-    """Which numbers are below 0, in their shape, some at a time."""
-    flat, step = numbers.reshape(numbers.size), rows_at_once(2, len(me.code.primes))
-    parts = []
-    for start in range(0, flat.size, step):
-        parts.append((yield from negative(me, flat[start : start + step])))
-    return joined(parts, 0).reshape(*numbers.shape)
+    """Which numbers are below 0, in their shape."""
+    return (yield from negative(me, numbers.reshape(numbers.size))).reshape(*numbers.shape)

@@ -17,9 +17,7 @@ NextSets = Callable[[int], tuple[Labels, Generator[None, None, Shared]]]
 """From k to the first sets of the next start. Sets of rows that are drawn in secret nobody knows: -1."""
 
 
-def first_sets(
-    me: Party, job: Job, rows: Rows, weights: Ints, coin: bytes, *, repeats: bool
-) -> NextSets:
+def first_sets(me: Party, job: Job, rows: Rows, weights: Ints, coin: bytes, *, repeats: bool) -> NextSets:
     """Those of starts that are drawn: in public by the coin, or the job's seed, or in secret by k-means++.
 
     With `repeats` what is drawn in secret follows from the job's seed, if it has one.
