@@ -162,7 +162,7 @@ class Inbox:
     def has_none(self, wanted: Wait) -> bool:
         """Whether none of these messages of the present step has come."""
         held = self._held.get(self._step, {})
-        return not any((wanted.tag, sender) in held for sender in wanted.senders)
+        return not any(wanted.tag in held.get(sender, ()) for sender in wanted.senders)
 
     def missing(self, wanted: Wait) -> list[int]:
         """Senders whose message is not there."""
