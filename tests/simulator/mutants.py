@@ -159,7 +159,7 @@ MUTANTS = (
     Mutant(
         "rows of a lost dealer in the place of others",
         "secfc.operations.beginning.rows",
-        "return held[..., inside]",
+        "return held.compress(inside, axis=2)",
         "return held[..., : layout.m]",
     ),
     Mutant(
