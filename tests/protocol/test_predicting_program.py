@@ -265,17 +265,18 @@ class TestLies:
         assert error.value.clients == (2, 3)
 
 
-class TestLimits:
-    def test_the_smallest_set_is_about_old_rows_and_one_bit_is_told(self):
-        limits = Limits(predict=True, smallest_set=2)
-        net = net_of(limits=limits)
-        net.run()
-        assert net.labels() == FOUND
-        with pytest.raises(
-            LimitError, match=r"^client 1 answers for sets of at least 3 rows, but a set has fewer$"
-        ):
-            net_of(limits=replace(limits, smallest_set=3)).run()
+def test_the_smallest_set_is_about_old_rows_and_one_bit_is_told():
+    limits = Limits(predict=True, smallest_set=2)
+    net = net_of(limits=limits)
+    net.run()
+    assert net.labels() == FOUND
+    with pytest.raises(
+        LimitError, match=r"^client 1 answers for sets of at least 3 rows, but a set has fewer$"
+    ):
+        net_of(limits=replace(limits, smallest_set=3)).run()
 
+
+class TestLimits:
     def test_one_client_is_enough(self):
         net = net_of()
         net.replace_client(4, limits=Limits(predict=True, smallest_set=3))
