@@ -32,11 +32,11 @@ def best_start(me: Party, scores: Shared) -> Generator[None, None, Best]:
     starts = scores.size
     earlier, later = np.triu_indices(starts, 1)
     less = yield from negative(me, scores[later] - scores[earlier])
-    beaten = [
-        (less[earlier == one].sum(0) - less[later == one].sum(0) + int(np.count_nonzero(later == one)))
-        for one in range(starts)
-    ]
-    some = yield from nonzero(me, joined([one.reshape(1) for one in beaten], 0))
+    place = np.full((starts, starts), less.size)
+    place[earlier, later] = np.arange(less.size)
+    padded = joined([less, me.public(np.zeros(1, dtype=np.int64))], 0)
+    beaten = padded[place].sum(1) - padded[place.T].sum(1) + np.arange(starts)  # by so many starts
+    some = yield from nonzero(me, beaten)
     if np.count_nonzero(~some) != 1:
         raise CheatError("not exactly one start was opened as the best", code=Code.BAD_MESSAGE)
     best = int(some.argmin())

@@ -57,4 +57,5 @@ def most_report_bytes(job: Job, primes: int) -> int:
     if not job.is_program:
         return 0
     told = most_told_bytes(job.n, primes, job.ell + job.t)
-    return _LETTERS + job.dealers + 2 * packed_bytes((primes, 2 * job.k, job.ell)) + told
+    counted, opened = max(job.k, job.method.n_init), 64 * len(job.method.compared)
+    return _LETTERS + job.dealers + 2 * packed_bytes((primes, 2 * counted, job.ell)) + opened + told
