@@ -85,7 +85,7 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         starts = np.split((np.arange(sum(counts)) % k).astype(np.int32), np.cumsum(counts)[:-1])
         if (seed % 5 < 2 if program else rng.random() < 0.4) and sum(counts) > k:
             _predict(random.Random(seed) if program else rng, options, starts)
-    elif clients and k > 1 and rng.random() < 0.3 and (not labels or options["reveal_inertia"]):
+    elif rows_of != "overlap" and k > 1 and rng.random() < 0.3 and (not labels or options["reveal_inertia"]):
         options |= {"compared": tuple(sorted({rng.randint(1, k), k})), "init": "random"}
     if clients and labels and not options.get("compared") and rng.random() < 0.3:
         options["weighted"] = True

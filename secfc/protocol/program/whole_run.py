@@ -121,7 +121,7 @@ def whole_run(
     clusterings = clusterings_of(job, layout, kept, firsts)
     result = most_suitable(clusterings)
     (final,) = (one.ended.labels for one in kept if one.k == result.k)
-    labels = yield from labels_of_rows(me, final, shared)
+    labels = yield from labels_of_rows(me, final, shared, most=job.k)
     claimed = (yield from located(me)) if job.max_liars else ()
     return Found(labels=labels, clusterings=clusterings, result=result, claimed=claimed)
 

@@ -3,6 +3,8 @@
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from secfc.field.array_types import Floats, Labels
 from secfc.field.primes import primes_of
 from secfc.operations.beginning.added import ToAdd, added_rows, agreed_rows
@@ -58,16 +60,23 @@ def rows_of(me: Party, job: Job, planned: Layout, given: Given) -> Generator[Non
     return (yield from added_rows(me, Layout((m,) * job.n, common=True), given))
 
 
-def labels_of_rows(me: Party, sets: Shared, rows: SharedRows) -> Generator[None, None, Labelled]:
+def labels_of_rows(
+    me: Party, sets: Shared, rows: SharedRows, *, most: int
+) -> Generator[None, None, Labelled]:
     """Final sets, shape (k, m), to those whose rows they are of.
 
     Shares of deposits stay with the holder: [b] that the program ends with was dealt after all that depends
-    on it, so who sees all shares of its own rows sees bits and fresh masks.
+    on it, so who sees all shares of its own rows sees bits and fresh masks. They are of `most` sets, the
+    last without rows if the clustering has fewer.
     """
     layout = rows.layout
     if rows.covers is not None:
         return Labelled(own=(yield from under_covers(me, sets, rows.covers)))
     if layout.deposited:
-        return Labelled(own=None, shares=None if sets.residues is None else sets.residues[0])
+        shares = None
+        if sets.residues is not None:
+            shares = np.zeros((most, layout.m))  # 0 is a share of 0
+            shares[: sets.shape[0]] = sets.residues[0]
+        return Labelled(own=None, shares=shares)
     owned = {j: layout.rows(j) for j, count in enumerate(layout.counts, 1) if count}
     return Labelled(own=(yield from to_owners(me, sets, owned)))
