@@ -2,7 +2,20 @@
 
 import numpy as np
 
-from secfc.field.array_types import Ints, Labels
+from secfc.errors import CheatError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Floats, Ints, Labels
+
+
+def labels_of_bits(bits: Floats) -> Labels:
+    """The labels of rows, from opened bits of each segment, set and row, shape (ell, k, rows).
+
+    CheatError unless each row is in exactly one set, the same in all segments.
+    """
+    if (bits > 1).any() or (bits.sum(axis=1) != 1).any() or (bits != bits[0]).any():
+        raise CheatError("opened labels are not one-hot", code=Code.BAD_MESSAGE)
+    labels: Labels = bits[0].argmax(axis=0).astype(np.int32)
+    return labels
 
 
 def set_sizes(sets: Labels, k: int) -> Ints:

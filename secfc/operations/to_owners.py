@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from secfc.field.array_types import Floats, Labels
 from secfc.field.packing import pack
+from secfc.kmeans.sets import labels_of_bits
 from secfc.protocol.parties.opened import opened_shares
 from secfc.protocol.parties.party import Half, Party
-from secfc.sharing.one_hot import labels_of
 from secfc.sharing.shared import Shared
 
 
@@ -37,4 +37,4 @@ def _owner(me: Party, rows: slice, k: int) -> Half:
     count = rows.stop - rows.start
     alone = replace(me, code=me.code.first_prime())
     opened = yield from opened_shares(alone, "labels", k * count, wide=False)
-    return labels_of(opened.reshape(me.code.ell, k, count))
+    return labels_of_bits(opened.reshape(me.code.ell, k, count))

@@ -40,12 +40,12 @@ from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
+from secfc.kmeans.sets import labels_of_bits
 from secfc.lagrange.sharer import Sharer
 from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.job import Job
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.deposit_proof import COVERS, at_a_time, combinations, proof_of, weights_of
-from secfc.sharing.one_hot import labels_of
 from secfc.sharing.residue_bytes import from_bytes, size_of
 from secfc.sharing.row_checks import check_rows
 
@@ -247,7 +247,7 @@ class Owner:
             text = f"more than {most} of {len(shares)} shares of labels are wrong"
             raise TooManyFaultsError(f"owner {self._number}: {text}")
         right = {member: share for member, share in shares.items() if member not in wrong}
-        return labels_of(code.open(right, wide=False)[0].reshape(job.ell, job.k, self._count))
+        return labels_of_bits(code.open(right, wide=False)[0].reshape(job.ell, job.k, self._count))
 
     def _channel(self, member: int) -> Channel:
         return self._call.channel(
