@@ -201,8 +201,9 @@ def _figures(
     agreement: Agreement,
     fit: list[Fit],
 ) -> Figures:
-    sizes = result.sizes or []
+    sizes, told = result.sizes or [], result.sizes or result.counts
     known = {
+        "rows": None if told is None else sum(told),
         "part": result.faults.faults().parts(agreement.job),
         "by_party": by_party,
         "profile": None

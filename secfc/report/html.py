@@ -37,12 +37,12 @@ _SAME = "n_iter", "converged", "inertia", "near_ties", "equal_starts", "near_sta
 class Figures:
     """The figures of a run with a result, of k clusters. `n_iter` to `near_starts` are as in `secfc.Result`.
 
-    `sizes` are rows of each cluster, None where no party knows them; `by_party` those of each party, None
-    where a reader may not know them; `counts` are rows of each party, None with membership privacy. `part`
-    tells of each party, helpers last, what it failed to do. `history` is the inertia of each iteration, where
-    it is known. `distances` are in the server's copy, and `profile` in the copy of a party that clusters were
-    revealed to. `fit` is that of all rows in the server's copy, and of the party's own rows beside a profile;
-    [] where they are not at hand.
+    `rows` are those of all parties, None where it is not told. `sizes` are rows of each cluster, None where
+    no party knows them; `by_party` those of each party, None where a reader may not know them; `counts` are
+    rows of each party, None with membership privacy. `part` tells of each party, helpers last, what it failed
+    to do. `history` is the inertia of each iteration, where it is known. `distances` are in the server's
+    copy, and `profile` in the copy of a party that clusters were revealed to. `fit` is that of all rows in
+    the server's copy, and of the party's own rows beside a profile; [] where they are not at hand.
     """
 
     k: int
@@ -52,6 +52,7 @@ class Figures:
     near_ties: int | None
     equal_starts: int | None
     near_starts: int | None
+    rows: int | None
     sizes: list[int] | None
     counts: list[int] | None
     part: list[str]
@@ -153,6 +154,7 @@ def page_of(
         figures=Figures(
             **{name: getattr(result, name) for name in _SAME},
             k=job.k,
+            rows=int(result.sizes.sum()),
             sizes=None if own_only else result.sizes.tolist(),
             counts=None if isinstance(job.rows, Union) else [len(labels) for labels in result.labels],
             part=result.faults.parts(job),

@@ -20,6 +20,7 @@ from secfc.operations.ending.under_covers import under_covers
 from secfc.operations.pairs import pair_residues
 from secfc.operations.refill import refill_residues
 from secfc.operations.secure import Secure
+from secfc.operations.starts.public import public_sets
 from secfc.protocol.context import in_memory
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.dealing import dealt_by_owners
@@ -67,7 +68,8 @@ class Union:
 
     def program(self, me):
         shared = yield from self.added(me)
-        operations = Secure(me, shared.rows, self.start, np.ones(self.m, dtype=np.int64), self.k)
+        first = public_sets(me, self.start, self.k)
+        operations = Secure(me, shared.rows, first, np.ones(self.m, dtype=np.int64), self.k)
         ended = yield from lloyd(operations, k=self.k, max_iter=20, fewest=1)
         return (yield from under_covers(me, ended.labels, shared.covers)), ended.n_iter
 
