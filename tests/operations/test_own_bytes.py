@@ -16,9 +16,11 @@ from scipy.stats import chi2
 from support.sweeps import slow
 
 from secfc.crypto.randomness import MaskSource
+from secfc.field.packing import pack
 from secfc.kmeans.plain import Plain
 from secfc.kmeans.program import lloyd
 from secfc.operations import nearest, reduction
+from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import Party
 from secfc.protocol.parties.random_sharings import random_sharings
 
@@ -66,8 +68,11 @@ def data_sets(party, *, moved):
     raise AssertionError
 
 
-def received(rows, coalition, seed):
-    """How often each half of a byte has each value in the messages that a coalition receives in all runs."""
+def received(rows, coalition, seed, *, deposited=False):
+    """How often each half of a byte has each value in the messages that a coalition receives in all runs.
+
+    Of rows that were `deposited` also in the shares of final labels that it keeps; nobody is sent labels.
+    """
     rng, counts = np.random.default_rng(seed), defaultdict(lambda: np.zeros((2, 16)))
 
     def carry(sender, recipient, place, data):
@@ -77,8 +82,17 @@ def received(rows, coalition, seed):
             of_message += [np.bincount(half, minlength=16) for half in (octets & 15, octets >> 4)]
         return data
 
+    def kept(me, sets, owned):
+        if me.number in coalition and me.holds:
+            data = pack(sets.residues[0], me.code.primes[0])
+            carry(me.number, me.number, Place(0, "kept", b""), data.tobytes())
+        return None
+        yield
+
     for _ in range(RUNS):
         with pytest.MonkeyPatch.context() as patch:
+            if deposited:
+                patch.setattr(own_net, "to_owners", kept)
             patch.setattr(own_net.os, "urandom", rng.bytes)
             patch.setattr(Party, "note", lambda me, opened: None)  # or keys follow from what is opened
             net, own = Net(rows, START, K, max_iter=1), np.random.default_rng(0)
@@ -93,10 +107,10 @@ def received(rows, coalition, seed):
     return counts
 
 
-def differing(party, *, moved=False):
+def differing(party, *, moved=False, deposited=False):
     """Tags of messages to a party, or to the coordinator, whose bytes are distributed otherwise."""
     sets = data_sets(party, moved=moved)
-    one, other = (received(rows, {0, party}, seed) for seed, rows in enumerate(sets))
+    one, other = (received(rows, {0, party}, seed, deposited=deposited) for seed, rows in enumerate(sets))
     assert one.keys() == other.keys()
     found = set()
     for message, first in one.items():
@@ -111,6 +125,11 @@ def differing(party, *, moved=False):
 @pytest.mark.parametrize("party", [1, slow(2), slow(3)])
 def test_the_bytes_that_a_holder_and_comparer_receives_are_distributed_alike(party):
     assert not differing(party, moved=True)
+
+
+@pytest.mark.parametrize("party", [1, slow(2), slow(3)])
+def test_the_bytes_that_a_member_receives_and_keeps_of_deposits_are_distributed_alike(party):
+    assert not differing(party, moved=True, deposited=True)
 
 
 def test_delta_at_a_dealer_that_is_a_holder_would_be_noticed(monkeypatch):
