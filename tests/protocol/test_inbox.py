@@ -39,8 +39,19 @@ def test_early_mail_waits_for_its_step_and_late_mail_is_dropped(inbox):
     inbox.put(1, Place(2, "share", SEEN), b"x")
     inbox.begin(2, SEEN)
     assert inbox.take(wanted) == {1: b"x"}
+    inbox.take(Wait("others", (1, 2), 1, 0))
     inbox.put(2, Place(1, "share", SEEN), b"x")
     inbox.begin(3, SEEN)
+
+
+def test_late_mail_is_refused_where_all_were_waited_for(inbox):
+    inbox.begin(2, SEEN)
+    with pytest.raises(
+        MessageError, match=r"^party 2 sent a message of step 1, from which nothing was missing$"
+    ):
+        inbox.put(2, Place(1, "junk", SEEN), b"x")
+    inbox.lost.add(2)
+    inbox.put(2, Place(1, "share", SEEN), b"x")
 
 
 @pytest.mark.parametrize(

@@ -234,13 +234,13 @@ class TestOverdue:
         assert net.server.faults.absent == ()
 
     def test_who_owes_what_others_have_sent_is_named(self):
-        gone = set()
+        silent = set()
 
         def dropped(message):
-            told = isinstance(message, StepReport) and message.sender == 4 and message.data
-            if told and any(place.tag == "share" for place, _ in letters_of(message.data)):
-                gone.add(4)  # others have its share
-            return message.sender in gone
+            if not isinstance(message, StepReport) or message.sender != 4:
+                return False
+            silent.update(place.tag for place, _ in letters_of(message.data))
+            return "share" in silent
 
         assert self.run_without(net_of(ell=2), dropped) == (4,)
 
@@ -293,25 +293,35 @@ class TestJunk:
 
     @pytest.fixture
     def junk(self, monkeypatch):
-        def of(owner, holders):
+        def of(owner, holders, *, step=0):
             real = Party.send
 
             def send(me, recipient, tag, data):
                 junk = (me.number, tag) == (owner, "piece") and recipient in holders
                 real(me, recipient, "junk" if junk else tag, data)
+                if junk:
+                    recipient, place, data = me.outbox.pop()
+                    me.outbox.append((recipient, replace(place, step=place.step + step), data))
 
             monkeypatch.setattr(Party, "send", send)
 
         return of
 
     @pytest.mark.parametrize("holder", [2, 5])
-    def test_without_max_liars_ends_the_run_by_name(self, junk, holder):
-        junk(4, [holder])
+    @pytest.mark.parametrize("step", [0, 1])
+    def test_without_max_liars_ends_the_run_by_name(self, junk, holder, step):
+        junk(4, [holder], step=step)
         with pytest.raises(CheatError, match=r"^party 4 went on without having sent piece of step 1$"):
             net_of().run()
 
-    def test_to_two_holders_leaves_it_out(self, junk):
-        junk(4, [2, 5])
+    def test_of_a_step_that_is_over_is_refused(self, junk):
+        junk(4, [5], step=-1)
+        with pytest.raises(MessageError, match=r"^party 4 sent a message of step 0, from which nothing was"):
+            net_of().run()
+
+    @pytest.mark.parametrize("step", [0, 3])
+    def test_to_two_holders_leaves_it_out(self, junk, step):
+        junk(4, [2, 5], step=step)
         net = net_of(max_liars=1)
         net.run()
         assert (net.server.faults.cheats, net.server.faults.left_out) == ((4,), (4,))

@@ -68,6 +68,7 @@ class Inbox:
         self._last = dict[int, int]()  # the last step of which each party has sent something
         self._came = Counter[int]()  # messages that came from each party
         self._disordered = set[int]()  # whose messages came in another order, or not all
+        self._goes_on_early = False  # whether it has gone on when enough messages were there, and others late
 
     def __repr__(self) -> str:
         return f"Inbox(step={self._step})"
@@ -105,6 +106,9 @@ class Inbox:
         if self._bytes[sender] + sum(len(data) for _, data in letters) > self._most:
             raise MessageError(f"party {sender} sent more than {self._most} bytes that are not used yet")
         for place, _ in letters:
+            if place.step < self._step and not (self._goes_on_early or sender in self.lost):
+                text = f"party {sender} sent a message of step {place.step}, from which nothing was missing"
+                raise MessageError(text)
             if place.step > self._step + WINDOW:
                 raise MessageError(f"party {sender} sent a message of step {place.step} in step {self._step}")
             of_sender = self._held.get(place.step, {}).get(sender, {})
@@ -113,6 +117,10 @@ class Inbox:
             if len(of_sender) + len(letters) > MOST:
                 raise MessageError(f"party {sender} sent more than {MOST} messages of step {place.step}")
 
+    def has_come(self, sender: int, number: int) -> bool:
+        """Whether a message with this number, from 0, of its sender has come before."""
+        return number < self._came[sender] and sender not in self._disordered
+
     def came(self, sender: int, number: int) -> None:
         """Note that what was put last was the message with this number, from 0, of its sender."""
         if self._came[sender] != number:
@@ -120,7 +128,7 @@ class Inbox:
         self._came[sender] = number + 1
 
     def put(self, sender: int, place: Place, data: Data) -> None:
-        """Hold a message; one of an earlier step came too late and is dropped. Raises what `check` does."""
+        """Hold a message; one of an earlier step came late and is dropped. Raises what `check` does."""
         self.put_all(sender, [(place, data)])
 
     def put_all(self, sender: int, letters: Sequence[tuple[Place, Data]]) -> None:
@@ -175,6 +183,7 @@ class Inbox:
         MessageError names who sent another size, CheatError who saw other numbers opened.
         """
         held, found = self._held.get(self._step, {}), {}
+        self._goes_on_early |= wanted.enough is not None
         for sender in wanted.senders:
             if wanted.tag not in held.get(sender, ()):
                 continue

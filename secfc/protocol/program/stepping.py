@@ -59,7 +59,8 @@ class Stepping(Generic[Result]):
             lost = {int.from_bytes(client) for place, client in letters if place.tag == LOST}
             letters = [one for one in letters if one[0].tag != LOST]
         new = [place for place, _ in letters if not inbox.has_had(sender, place)]
-        if len(new) < len(letters) and all(map(inbox.is_over, new)):
+        again = isinstance(message, Step) and inbox.has_come(sender, message.place)
+        if again or (len(new) < len(letters) and all(map(inbox.is_over, new))):
             raise RepeatedError(f"Step: party {sender} sent what it has sent before")
         if len({(place.step, place.tag) for place, _ in letters}) < len(letters):
             raise MessageError(f"Step: party {sender} sent one letter twice")
