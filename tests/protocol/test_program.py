@@ -233,6 +233,11 @@ class TestOverdue:
         assert error.value.clients == (1, 2, 3)
         assert net.server.faults.absent == ()
 
+    def test_an_owner_that_does_not_deal_is_named(self):
+        net = net_of()
+        net.run(drop=lambda message: isinstance(message, StepReport) and message.sender == 4)
+        assert net.server.overdue(lambda *link: 1) == (4,)
+
     def test_who_owes_what_others_have_sent_is_named(self):
         silent = set()
 

@@ -44,7 +44,7 @@ from secfc.protocol.signed import report_statement
 
 How = Literal[
     "withhold", "repeat", "stale", "garbage", "cut", "inside", "residue", "one", "all", "codeword", "sets",
-    "false", "unsigned", "uncalled", "unseen", "far",
+    "false", "unsigned", "uncalled", "unseen", "far", "junk",
 ]  # fmt: skip
 
 _RANGE_ROUND = 0
@@ -73,7 +73,7 @@ _SHARES: tuple[How, ...] = (
 
 STEPS: dict[str, tuple[How, ...]] = {
     "root": ("withhold", "repeat", "garbage", "cut", "inside", "unseen"),
-    "piece": ("withhold", "repeat", "garbage", "cut", "inside", "residue", "unseen"),
+    "piece": ("withhold", "repeat", "garbage", "cut", "inside", "residue", "unseen", "junk"),
     "proof": ("withhold", "repeat", "garbage", "cut", "inside", "unseen"),
     "refused": ("withhold", "repeat", "garbage", "cut", "inside", "unseen"),
     "share": _SHARES,
@@ -104,7 +104,8 @@ class Lie:
         answers of `sharing` and is the same for all who lie in this way. "sets": sets have changed places.
         "false": combinations of what `towards` dealt are changed, and signed. "unsigned": the signature is
         wrong. "uncalled": evidence that nobody asked for. "unseen": it says
-        that other numbers were opened before. "far": its rows are beyond the bound.
+        that other numbers were opened before. "far": its rows are beyond the bound. "junk": the letter has
+        another tag.
     at, count : int
         The first message of this type that is changed, counted from 0 by recipient, and the number of them.
     towards : tuple of int
@@ -222,16 +223,17 @@ class LyingClient(Client):
         """What is sent in place of the letters of steps; None for random bytes."""
         sent, garbage = [], False
         for place, letter in letters_of(data):
-            changed, seen = bytes(letter), place.seen
+            changed, seen, tag = bytes(letter), place.seen, place.tag
             for lie in self._drawn(place.tag, recipient, sealing=True):
                 garbage |= lie.how == "garbage"
                 self._again |= {recipient} if lie.how == "repeat" else set()
                 seen = bytes(len(seen)) if lie.how == "unseen" else seen
+                tag = "junk" if lie.how == "junk" else tag
                 changed = None if changed is None else self._in_letter(lie, changed)
             if "stale" in STEPS.get(place.tag, ()):
                 self._before[place.tag] = self._masked(place.tag, (place.step, 0), bytes(letter))
             if changed is not None:
-                sent.append((replace(place, seen=seen), changed))
+                sent.append((replace(place, seen=seen, tag=tag), changed))
         return None if garbage else packed(sent)
 
     def _in_letter(self, lie: Lie, letter: bytes) -> Any:

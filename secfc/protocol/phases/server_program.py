@@ -96,8 +96,9 @@ class ServerProgram(ServerPhase):
         if late and self.state is State.SHARE:
             return tuple(late)
         me = self._steps.me
+        of_others = [wait for wait in me.waits if wait.senders != (SERVER,)]
         # Owners deal without having waited for others.
-        owed = [wait for wait in me.waits if not (wait.unless_lost and wait.tag == "root")]
+        owed = [wait for wait in of_others if not (wait.unless_lost and wait.tag == "root")]
         if owed and all(map(me.inbox.has_none, owed)):
             named = ", ".join(map(job.called, job.comparers))
             raise TooManyFaultsError(
