@@ -1,12 +1,19 @@
 """Rows that are drawn in secret: the first sets with shares, in the clear, and by Python's integers."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
-from operations.own_net import Net, drawn_case, in_the_clear
+from operations.own_net import Net, drawn_case, in_the_clear, parties_of, play, shared_rows
 
 from plaintext_baselines import ExactLloyd
-from secfc.operations.starts.plus_plus import numbers_of, plain_plus_plus
-from secfc.operations.starts.random_numbers import plain_numbers
+from secfc.crypto.randomness import MaskSource
+from secfc.field.primes import primes_of
+from secfc.operations.starts import plus_plus
+from secfc.operations.starts import random_numbers as starts
+from secfc.operations.starts.plus_plus import draw_residues, numbers_of, plain_plus_plus
+from secfc.operations.starts.random_numbers import plain_numbers, random_numbers
+from secfc.sharing.codewords import Codewords
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -37,3 +44,127 @@ def test_the_start_in_the_clear_is_that_of_exact_lloyd(seed):
     found = in_the_clear(rows, start, k, weights=weights, max_iter=4)
     assert found.labels.tolist() == exact.labels_[0].tolist()
     assert (found.n_iter, found.converged) == (exact.n_iter_, exact.converged_)
+
+
+PRIMES = primes_of(2)
+
+
+def numbers_at(parties, count=3):
+    """Numbers as all holders' shares say, shape (P, ell, count)."""
+    found = play(parties, {j: random_numbers(me, count) for j, me in parties.items()})
+    shares = {j: one.residues for j, one in found.items() if one.residues is not None}
+    code = parties[1].code
+    assert code.contains(shares, MaskSource(), wide=False)
+    return code.open(shares, wide=False)
+
+
+def as_integers(opened):
+    """Numbers below 2**32 from their residues modulo two primes."""
+    p, q = PRIMES
+    first, second = opened[:, 0].astype(np.int64).tolist()
+    return [a + p * ((b - a) * pow(p, -1, q) % q) for a, b in zip(first, second, strict=True)]
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 1), (5, 1, 2)], ids=str)
+def test_a_random_number_is_the_dealers_xor_that_of_both_evaluators(monkeypatch, shape):
+    n, t, ell = shape
+    held, real = {}, starts.shared_bits
+
+    def shared_bits(me, bits):
+        held[me.number] = bits.held
+        return (yield from real(me, bits))
+
+    monkeypatch.setattr(starts, "shared_bits", shared_bits)
+    parties = parties_of(Codewords(n=n, t=t, ell=ell, primes=PRIMES))
+    opened = numbers_at(parties)
+    assert (opened == opened[:, :1]).all()  # in all segments
+    assert (held[2] == held[3]).all()
+    assert not any(held[j] is not None for j in parties.keys() - {1, 2, 3})
+    bits = (held[1] ^ held[2]).astype(int)
+    assert as_integers(opened) == [int("".join(map(str, one)), 2) for one in bits.tolist()]
+
+
+def test_random_numbers_differ_within_runs_and_between_them():
+    found = [
+        number
+        for _ in range(3)
+        for number in as_integers(numbers_at(parties_of(Codewords(n=3, t=1, ell=1, primes=PRIMES))))
+    ]
+    assert len(set(found)) == len(found)
+    assert max(found) < 2**32
+
+
+def drawn_rows_of(rows, weights, k, seed):
+    numbers = plain_numbers(numbers_of(k), np.random.default_rng(seed))
+    return plain_plus_plus(rows.astype(object), weights, numbers, k)
+
+
+def test_if_all_rows_are_alike_the_last_one_is_drawn_again_and_nothing_else_changes():
+    rows, weights = np.ones((5, 2), dtype=np.int64), np.ones(5, dtype=np.int64)
+    start = drawn_rows_of(rows, weights, 3, 1)
+    assert sorted(start.tolist())[:3] == [-1, -1, -1]
+    assert set(start.tolist()) <= {-1, 0, 1}
+    net = Net(rows, 1, 3)
+    net.assert_as(in_the_clear(rows, start, 3), *net.run())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_as_many_rows_as_sets_are_each_drawn_once_if_they_differ(seed):
+    rows, weights = np.arange(5)[:, np.newaxis] ** 2, np.array([1, 5, 1, 2, 1])
+    start = drawn_rows_of(rows, weights, 5, seed)
+    assert sorted(start.tolist()) == list(range(5))
+    net = Net(rows, seed, 5, weights=weights)
+    net.assert_as(in_the_clear(rows, start, 5, weights=weights), *net.run())
+
+
+def test_numbers_that_are_compared_in_several_parts_give_the_same(monkeypatch):
+    _, rows, _, k = drawn_case(7)
+    weights = np.ones(len(rows), dtype=np.int64)
+    monkeypatch.setattr(plus_plus, "rows_at_once", lambda k, primes: 7)
+    net = Net(rows, 7, k)
+    start = drawn_rows_of(rows, weights, k, 7)
+    net.assert_as(in_the_clear(rows, start, k), *net.run())
+
+
+def test_a_holder_that_lies_changes_no_draw():
+    _, rows, _, k = drawn_case(4)
+    weights = np.ones(len(rows), dtype=np.int64)
+
+    def carry(sender, recipient, place, data):
+        lies = sender == 5 and place.tag in ("hidden", "answer", "share")
+        return bytes([data[0] ^ 1]) + bytes(data[1:]) if lies else data
+
+    net = Net(rows, 4, k, n=5, max_liars=1)
+    start = drawn_rows_of(rows, weights, k, 4)
+    net.assert_as(in_the_clear(rows, start, k), *net.run(carry=carry))
+    assert set().union(*(me.liars for me in net.parties.values())) == {5}
+
+
+@pytest.mark.parametrize("step", [6, 15, 40])
+def test_a_holder_that_is_lost_while_rows_are_drawn_keeps_its_rows_in(step):
+    _, rows, _, k = drawn_case(8)
+    net = Net(rows, 8, k, n=5)
+    labels, *told = net.run(lost=lambda me: me.number == 5 and me.step >= step)
+    assert 5 not in labels
+    start = drawn_rows_of(rows, np.ones(len(rows), dtype=np.int64), k, 8)
+    net.assert_as(in_the_clear(rows, start, k), labels, *told)
+
+
+def test_nothing_is_opened_to_everybody_while_rows_are_drawn():
+    """Tags by which parties open numbers or bits, and what the coordinator is sent: digests and proofs."""
+    rows, tags = np.arange(8)[:, np.newaxis] % 5, Counter()
+
+    def program(me, shares):
+        yield from plus_plus.plus_plus(me, shares[me.number], np.ones(8, dtype=np.int64), 3)
+
+    code = Codewords(n=3, t=1, ell=1, primes=primes_of(draw_residues(5, 8)))
+    parties = parties_of(code)
+    shares = shared_rows(code, rows, parties)
+
+    def carry(sender, recipient, place, data):
+        tags[place.tag, recipient == 0] += 1
+        return data
+
+    play(parties, {j: program(me, shares) for j, me in parties.items()}, carry=carry)
+    assert {tag for tag, to_coordinator in tags if to_coordinator} == {"root", "proof"}
+    assert not {"bits", "mask", "share", "labels"} & {tag for tag, _ in tags}
