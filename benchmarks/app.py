@@ -128,6 +128,20 @@ def owners(
     show_rows("owners", measure_owners(base=size, owners=chosen, precision=precision), as_json)
 
 
+@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks starts --quick")
+def starts(
+    as_json: Json = False,
+    quick: Quick = False,
+    data_dir: Annotated[
+        Path | None, typer.Option(envvar="SECFC_DATA", help="Folder with the data files of papers.")
+    ] = None,
+) -> None:
+    """How well starts end on ten data sets, and what a start by k-means++ costs in iterations."""
+    from benchmarks.costs.starts import measure_starts
+
+    show_rows("starts", measure_starts(data_dir, quick=quick), as_json)
+
+
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks engines --quick")
 def engines(
     as_json: Json = False,

@@ -120,6 +120,13 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("opening", lambda row: f"{row['opening_ratio']:.1%}"),
         _number("in Lloyd iterations", "plaintext_ratio", 1),
     ),
+    "starts": (
+        _plain("data", "name"),
+        TableColumn("m x d, k", lambda row: f"{row['m']:,} x {row['d']}, {row['k']}"),
+        *(_number(name, name, 3) for name in ("random", "plain", "greedy")),
+        _number("scikit-learn", "sklearn", 3),
+        _number("start, in iterations", "iterations", 1),
+    ),
     "owners": (
         _plain("cost", "cost"),
         TableColumn("owners", lambda row: ", ".join(f"{value:,}" for value in row["owners"])),
@@ -224,6 +231,7 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
 TITLES = {
     "iteration": "One iteration beside scikit-learn's on the pooled rows, one thread",
     "sharing": "Sharing: rows in, sealed shares for n clients out, per core",
+    "starts": "Starts: inertia at the end over the least, and the cost of k-means++",
     "owners": "Owners of ten rows each and a committee, in one process",
     "runs": "Whole runs beside n + 1 plaintext runs from the same start",
     "links": "Seconds over slow lines",

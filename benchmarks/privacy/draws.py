@@ -1,5 +1,7 @@
 """Attack n: a client that reads others' squared distances from the public draws of a start by k-means++.
 
+Draws are public where there are several starts; those of one start are secret, and nobody is told a row.
+
 A draw takes the first row i with ``w_1 + ... + w_i > rho T``. T is the sum of all w, the squared distances to
 the first row of the start; rho and i are public. If the client owns the first row, it knows the w of its own
 rows. If it owns row i too, then ``S1 + A(i-1) <= rho (S1 + W + S3) < S1 + A(i)`` for the sums A of its own w,
@@ -51,7 +53,7 @@ def own_rows(count: int, others: int) -> Floats:
 
 def seen(parties: list[Floats], seed: int) -> tuple[Job, Drawn]:
     """A real run with a coin, and the first draws as all clients see them."""
-    given: dict[str, Any] = {"init": "k-means++", "max_iter": 1, "disclosure": "labels"}
+    given: dict[str, Any] = {"init": "k-means++", "n_init": 2, "max_iter": 1, "disclosure": "labels"}
     run = watch(parties, k=_K, t=1, ell=1, seed=None, keys=seed, notes=False, **given)
     first, second = run.server.questions[:2]
     candidates = np.flatnonzero(second >= 0)
