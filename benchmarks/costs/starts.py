@@ -6,6 +6,7 @@ is that of the start in a run with three clients, in iterations of that run, by 
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 
 from benchmarks.reproduce.data import fkm_parties, found
 from secfc import run
-from secfc.field.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Labels
 from secfc.field.fixed_point import quantise, unit_of
 from secfc.kmeans.start import random_partition
 from secfc.operations.starts.plus_plus import numbers_of, plain_plus_plus
@@ -25,7 +26,6 @@ from secfc.operations.starts.random_numbers import plain_numbers
 from secfc.sharing.row_checks import largest_norm
 
 SEEDS, QUICK_SEEDS = 40, 2
-_ITERATIONS = 2
 _BITS = 24  # of a quantised row; more change nothing here
 _SIPU = "cs.uef.fi/sipu/datasets"
 
@@ -61,50 +61,61 @@ def _data(folder: Path | None, *, quick: bool) -> Iterator[tuple[str, Floats, in
 
 def measure_starts(folder: Path | None, *, quick: bool) -> Iterator[StartRow]:
     """A row for each data set."""
-    seeds = QUICK_SEEDS if quick else SEEDS
+    seeds = range(QUICK_SEEDS if quick else SEEDS)
     for name, rows, k in _data(folder, quick=quick):
-        starts: dict[str, Callable[[int], Floats]] = {
-            "random": lambda seed, rows=rows, k=k: _means(rows, _random(rows, k, seed), k),
-            "plain": lambda seed, rows=rows, k=k: kmeans_plusplus(
-                rows, k, random_state=seed, n_local_trials=1
-            )[0],
-            "greedy": lambda seed, rows=rows, k=k: _means(rows, _greedy(rows, k, seed), k),
-            "sklearn": lambda seed, rows=rows, k=k: kmeans_plusplus(rows, k, random_state=seed)[0],
-        }
         ends = {
-            kind: [KMeans(k, init=start(seed), n_init=1, tol=0).fit(rows).inertia_ for seed in range(seeds)]
-            for kind, start in starts.items()
+            kind: [KMeans(k, init=start(rows, k, seed), n_init=1, tol=0).fit(rows).inertia_ for seed in seeds]
+            for kind, start in STARTS.items()
         }
         least = min(min(one) for one in ends.values())
         means = {kind: float(np.mean(one)) / least for kind, one in ends.items()}
         m, d = rows.shape
-        yield StartRow(name=name, m=m, d=d, k=k, seeds=seeds, iterations=_cost(rows, k), **means)
+        yield StartRow(name=name, m=m, d=d, k=k, seeds=len(seeds), iterations=_cost(rows, k), **means)
 
 
-def _random(rows: Floats, k: int, seed: int) -> Ints:
-    return random_partition(np.random.default_rng(seed), len(rows), k).astype(np.int64)
+def _random(rows: Floats, k: int, seed: int) -> Floats:
+    return _means(rows, random_partition(np.random.default_rng(seed), len(rows), k), k)
 
 
-def _greedy(rows: Floats, k: int, seed: int) -> Ints:
+def _plain(rows: Floats, k: int, seed: int) -> Floats:
+    centres: Floats = kmeans_plusplus(rows, k, random_state=seed, n_local_trials=1)[0]
+    return centres
+
+
+def _greedy(rows: Floats, k: int, seed: int) -> Floats:
     """The rows that a run with this seed draws."""
     integers = quantise(rows, unit_of(largest_norm(rows, name="rows"), _BITS, None))
     whole = np.array([[int(value) for value in row] for row in integers.tolist()], dtype=object)
     numbers = plain_numbers(numbers_of(k), np.random.default_rng(seed))
-    return plain_plus_plus(whole, np.ones(len(rows), dtype=np.int64), numbers, k).astype(np.int64)
+    return _means(rows, plain_plus_plus(whole, np.ones(len(rows), dtype=np.int64), numbers, k), k)
 
 
-def _means(rows: Floats, sets: Ints, k: int) -> Floats:
+def _sklearn(rows: Floats, k: int, seed: int) -> Floats:
+    centres: Floats = kmeans_plusplus(rows, k, random_state=seed)[0]
+    return centres
+
+
+def _means(rows: Floats, sets: Labels, k: int) -> Floats:
     return np.array([rows[sets == h].mean(axis=0) for h in range(k)])
 
 
+STARTS: dict[str, Callable[[Floats, int, int], Floats]] = {
+    "random": _random,
+    "plain": _plain,
+    "greedy": _greedy,
+    "sklearn": _sklearn,
+}
+
+
 def _cost(rows: Floats, k: int) -> float:
-    """Bytes of a start over those of an iteration in which no cluster is emptied."""
-    parties = np.array_split(rows, 3)
-    given: dict[str, Any] = {"k": k, "t": 1, "ell": 1, "seed": 0}
+    """Bytes before the first iteration, more than with given labels, over those of an iteration."""
+    parties, sent = np.array_split(rows, 3), Counter[tuple[str, int]]()
+    given: dict[str, Any] = {"k": k, "t": 1, "ell": 1, "seed": 0, "max_iter": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        begun = run(parties, init="k-means++", max_iter=1, **given)
-        again = [run(parties, init=begun.labels, max_iter=most, **given) for most in (1, 1 + _ITERATIONS)]
-    sent = [sum(one.size for one in result.costs.messages) for result in (begun, *again)]
-    made = again[1].n_iter - again[0].n_iter
-    return (sent[0] - sent[1]) * made / (sent[2] - sent[1]) if made else float("nan")
+        drawn = run(parties, init="k-means++", **given)
+        again = run(parties, init=drawn.labels, **given)
+    for name, result in (("drawn", drawn), ("given", again)):
+        for one in result.costs.messages:
+            sent[name, one.round] += one.size
+    return (sent["drawn", 0] - sent["given", 0]) / sent["given", 1]
