@@ -116,7 +116,8 @@ def test_no_other_start_has_public_draws_of_single_rows(init, disclosure):
 @pytest.mark.parametrize("call", ["run", "SecureKMeans"])
 @pytest.mark.parametrize("seed", [None, 0])
 def test_a_call_whose_draws_are_public_warns_of_what_they_tell(call, seed):
-    given = {"t": 1, "ell": 1, "init": "k-means++", "n_init": 2}
+    given = {"t": 1, "ell": 1, "init": "k-means++", "reveal": secfc.Reveal(centres="all")}
+    given["limits"] = secfc.Limits(reveal_centres=True)
     calls = {
         "run": lambda: secfc.run(PARTIES, 2, seed=seed, **given),
         "SecureKMeans": lambda: SecureKMeans(2, random_state=seed, **given).fit(PARTIES),
@@ -128,12 +129,12 @@ def test_a_call_whose_draws_are_public_warns_of_what_they_tell(call, seed):
 
 @pytest.mark.parametrize("seed", [None, 0])
 def test_draws_by_a_coin_or_a_seed_are_public(seed):
-    job = make_job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="k-means++", n_init=2, seed=seed)
+    job = make_job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="k-means++", reveal_to=(1,), seed=seed)
     assert job.privacy_warning() is not None
     assert "from the draws sums of distances" in who_learned_what(job, rounds=7)[0].what
 
 
 def test_who_reads_or_signs_a_job_is_told_what_its_draws_tell(organisations):
     assert "the draws of 'k-means++' are public" not in organisations.shown()
-    organisations.replace(organisations.job, "seed = 7", 'init = "k-means++"\nn_init = 2')
+    organisations.replace(organisations.job, "seed = 7", 'init = "k-means++"\nreveal_centres = ["north"]')
     assert "note: init: the draws of 'k-means++' are public" in organisations.shown()

@@ -1,6 +1,6 @@
 """Attack n: a client that reads others' squared distances from the public draws of a start by k-means++.
 
-Draws are public where there are several starts; those of one start are secret, and nobody is told a row.
+Draws are public in runs that open centres. In other runs nobody is told a row or a random number.
 
 A draw takes the first row i with ``w_1 + ... + w_i > rho T``. T is the sum of all w, the squared distances to
 the first row of the start; rho and i are public. If the client owns the first row, it knows the w of its own
@@ -22,6 +22,7 @@ from benchmarks.privacy.view import watch
 from secfc.field.array_types import Floats
 from secfc.kmeans.plus_plus import DRAW_BITS
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 
 _K = 8
 """k of the job, which has four draws a question."""
@@ -53,7 +54,8 @@ def own_rows(count: int, others: int) -> Floats:
 
 def seen(parties: list[Floats], seed: int) -> tuple[Job, Drawn]:
     """A real run with a coin, and the first draws as all clients see them."""
-    given: dict[str, Any] = {"init": "k-means++", "n_init": 2, "max_iter": 1, "disclosure": "labels"}
+    given: dict[str, Any] = {"init": "k-means++", "max_iter": 1, "disclosure": "labels", "reveal_to": (1,)}
+    given["limits"] = Limits(reveal_centres=True)
     run = watch(parties, k=_K, t=1, ell=1, seed=None, keys=seed, notes=False, **given)
     first, second = run.server.questions[:2]
     candidates = np.flatnonzero(second >= 0)

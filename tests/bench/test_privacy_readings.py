@@ -55,7 +55,7 @@ class TestDraws:
         assert of_draws((7, 3), [9]) == [9, 9]
 
     def test_a_run_tells_the_row_before_many_own_rows(self):
-        (row,) = draws.by_draws(own=(20_000,), others=100, runs=2, seed=5)
+        (row,) = draws.by_draws(own=(20_000,), others=100, runs=2, seed=4)
         assert row.success < 0.2
 
 

@@ -125,7 +125,7 @@ def in_the_clear(rows, start, k, *, weights=None, max_iter=50, fewest=1):
 class Net:
     """Parties that run the whole program on shares of rows. Holders own about equally many rows each.
 
-    `start` are public labels, or a seed of rows that are drawn.
+    `start` are public labels, or a seed of rows that are drawn; None: in secret.
     """
 
     def __init__(
@@ -144,8 +144,9 @@ class Net:
 
         def program(me):
             first = start
-            if isinstance(start, int):
-                first = plus_plus(me, shares[me.number], weights, k, np.random.default_rng(start))
+            if start is None or isinstance(start, int):
+                repeated = None if start is None else np.random.default_rng(start)
+                first = plus_plus(me, shares[me.number], weights, k, repeated)
             elif of is Secure:
                 first = public_sets(me, start, k)
             operations = of(me, shares[me.number], first, weights, k)

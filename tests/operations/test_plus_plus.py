@@ -7,8 +7,11 @@ import pytest
 from operations.own_net import Net, drawn_case, in_the_clear, parties_of, play, shared_rows
 
 from plaintext_baselines import ExactLloyd
+from secfc.comparing.dealer_keys import Keys
+from secfc.crypto import keystream
 from secfc.crypto.randomness import MaskSource
 from secfc.field.primes import primes_of
+from secfc.operations import nearest
 from secfc.operations.starts import plus_plus
 from secfc.operations.starts import random_numbers as starts
 from secfc.operations.starts.plus_plus import draw_residues, numbers_of, plain_plus_plus
@@ -120,7 +123,7 @@ def test_as_many_rows_as_sets_are_each_drawn_once_if_they_differ(seed):
 def test_numbers_that_are_compared_in_several_parts_give_the_same(monkeypatch):
     _, rows, _, k = drawn_case(7)
     weights = np.ones(len(rows), dtype=np.int64)
-    monkeypatch.setattr(plus_plus, "rows_at_once", lambda k, primes: 7)
+    monkeypatch.setattr(nearest, "rows_at_once", lambda k, primes: 7)
     net = Net(rows, 7, k)
     start = drawn_rows_of(rows, weights, k, 7)
     net.assert_as(in_the_clear(rows, start, k), *net.run())
@@ -148,6 +151,26 @@ def test_a_holder_that_is_lost_while_rows_are_drawn_keeps_its_rows_in(step):
     assert 5 not in labels
     start = drawn_rows_of(rows, np.ones(len(rows), dtype=np.int64), k, 8)
     net.assert_as(in_the_clear(rows, start, k), labels, *told)
+
+
+def test_no_key_is_used_twice_and_none_outside_its_pair(monkeypatch):
+    made, streams, derive, real = [], [], Keys.key, keystream.keystream
+
+    def key(self, purpose, index):
+        made.append(derive(self, purpose, index))
+        return made[-1]
+
+    def stream(key):
+        streams.append(key)
+        return real(key)
+
+    monkeypatch.setattr(Keys, "key", key)
+    monkeypatch.setattr(keystream, "keystream", stream)
+    _, rows, _, k = drawn_case(8)
+    for _ in range(2):  # the same run again
+        Net(rows, None, k, n=5).run()
+    assert set(Counter(made).values()) == {2}  # at both of a pair, or by two roles of one party
+    assert Counter(streams) == Counter(made)
 
 
 def test_nothing_is_opened_to_everybody_while_rows_are_drawn():
