@@ -25,12 +25,12 @@ class Lied(Plain):
         super().__init__(rows, start, np.ones(len(rows), dtype=np.int64), k)
         self.rows, self.m, self.k, self.round = rows, len(rows), k, 0
 
-    def run(self) -> Ended[Labels]:
+    def run(self) -> Ended[Labels, PlainSums]:
         """The result."""
         try:
             next(lloyd(self, k=self.k, max_iter=self.ends + 1, fewest=1))
         except StopIteration as end:
-            ended: Ended[Labels] = end.value
+            ended: Ended[Labels, PlainSums] = end.value
         return ended
 
     def moved(self, means: PlainSums) -> Objects | int:
