@@ -43,6 +43,7 @@ from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.points import recovery_threshold
+from secfc.operations.ending.noise import noise_of
 from secfc.protocol.job.cases import Own, Predict, Start, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import LARGEST_SHARE, Limits
@@ -59,7 +60,6 @@ from secfc.protocol.job.options import (
 )
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.job.thresholds import ELEVEN, default_start, default_threshold, fitting
-from secfc.protocol.opening.noise import noise_of
 from secfc.protocol.progress import Progress
 from secfc.sharing.row_checks import as_labels, check_rows, largest_norm
 from secfc.tables.parties import Party, as_parties, in_order, is_frame

@@ -35,7 +35,7 @@ _TRANSCRIPT = b"secfc transcript 1"
 _AGREEMENT = b"secfc agreement 2"
 _PROBE = X25519PrivateKey.from_private_bytes(bytes(32))
 """A key that everybody knows. A point of small order shares no secret with it or with any other key."""
-_CLIENT_ROWS = struct.Struct("<HI")
+_CLIENT_ROWS = struct.Struct("<HII")
 
 
 class SealedJob(Protocol):
@@ -83,6 +83,8 @@ class Introduction:
     Parameters
     ----------
     rows : int
+    smallest : int
+        Where centres are opened: the fewest rows of others in a cluster for which it consents.
     start, weights : bytes of length 32
         Digests of its start labels and of its weights (`digest_of`).
     ephemeral : bytes of length 32
@@ -94,6 +96,7 @@ class Introduction:
     """
 
     rows: int
+    smallest: int = field(repr=False)
     start: bytes = field(repr=False)
     weights: bytes = field(repr=False)
     ephemeral: bytes = field(repr=False)
@@ -149,7 +152,7 @@ def transcript_of(session: Session, present: Mapping[int, Introduction]) -> byte
 
 def _said(client: int, one: Introduction) -> bytes:
     digests = one.start, one.weights, one.ephemeral, one.commitment, one.checks
-    return _CLIENT_ROWS.pack(client, one.rows) + b"".join(digests)
+    return _CLIENT_ROWS.pack(client, one.rows, one.smallest) + b"".join(digests)
 
 
 def _statement(session: Session, said: bytes) -> bytes:
@@ -212,6 +215,7 @@ class Handshake:
         rows: int,
         start: Labels | None,
         weights: Ints | None = None,
+        smallest: int = 1,
         ephemeral: bytes | None = None,
         checks: int = 1,
         secrets: PairSecrets | None = None,
@@ -229,6 +233,7 @@ class Handshake:
         self.checks = chain(private, run=run, party=number, count=checks)
         said = Introduction(
             rows=rows,
+            smallest=smallest,
             start=digest_of(start),
             weights=digest_of(weights),
             ephemeral=self._ephemeral.public_key().public_bytes_raw(),

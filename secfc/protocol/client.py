@@ -169,6 +169,11 @@ class Client:
         return self.phase.deviations
 
     @property
+    def opened_sizes(self) -> Ints | None:
+        """Sizes, or weights, of clusters that were opened to it with centres, shape (k,)."""
+        return self.phase.opened_sizes
+
+    @property
     def sizes(self) -> Sizes:
         """Size limits of incoming messages."""
         if self._sizes.layout is not self.phase.planned:

@@ -96,6 +96,7 @@ class Peers:
     commitments: dict[int, bytes]  # of all parties to their values of the coin
     checks: list[bytes] = field(repr=False)  # this party's values for checks of shares
     checked: dict[int, bytes]  # commitments of all parties to their first such value
+    smallest: int  # fewest rows of others in a cluster of which all consent to open the centre
     quorum: int  # clients that must have the same challenge or result before this one acts on it
 
     @property

@@ -91,6 +91,11 @@ class Introductions:
         """A party's commitment to its value of the coin."""
         return self._hellos[party].commitment
 
+    @property
+    def smallest(self) -> int:
+        """The fewest rows of others in a set of which all parties consent to open the mean."""
+        return max(one.smallest for one in self._hellos.values())
+
     def checks(self, party: int) -> bytes:
         """A party's commitment to its first value for a check of shares."""
         return self._hellos[party].checks

@@ -17,13 +17,13 @@ from secfc.field.residues import reduce
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
+from secfc.operations.ending.noise import noise_of
 from secfc.protocol.choices import CheckValues
 from secfc.protocol.context import ClientContext, Peers, SharePlan
 from secfc.protocol.echoes import Echoes
 from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.messages import Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
 from secfc.protocol.messages.turns import turn_error
-from secfc.protocol.opening.noise import noise_of
 from secfc.protocol.opening.spreading import add_residues, deal_zeros
 from secfc.protocol.testimony import Testimony
 from secfc.sharing.dealing import Column, by_part, check_after, columns_of, combined, covers_of

@@ -116,7 +116,7 @@ def drawn(
     """Coefficients of a draw modulo each prime, (c, width, rows).
 
     The rows are those of all columns, or with membership privacy those of one, the same for each column.
-    Noise counts as rows (`secfc.protocol.opening.noise`).
+    Noise counts as rows (`secfc.operations.ending.noise`).
     """
     job, sizes = plan.job, sizes_of(plan.parts, group)
     dealer, part = group[0]

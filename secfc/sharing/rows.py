@@ -44,6 +44,13 @@ class Rows:
         )  # in C order, as loops need
         return Rows(self.primes, self.width, rows.size, shares, self._kernels)
 
+    def columns(self, rows: slice) -> Shared:
+        """[f] of some rows, shape (rows, width)."""
+        found = None
+        if self._shares is not None:
+            found = self._shares[:, :-1, rows].swapaxes(1, 2).astype(np.float64)
+        return Shared(self.primes, (rows.stop - rows.start, self.width), found)
+
     def sums(self, sets: Shared) -> Shared:
         """<sum over i of b_i f_i> of [b], shape (k, m): the product, shape (k, width)."""
         found = None

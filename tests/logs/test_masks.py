@@ -30,6 +30,7 @@ from secfc.field.primes import primes_of
 from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
 from secfc.operations.draw import DrawDealer, DrawEvaluator
+from secfc.operations.ending.noise import Noise
 from secfc.operations.inertia import InertiaDealer, InertiaEvaluator
 from secfc.operations.plus_plus_steps import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
 from secfc.protocol import range_round
@@ -37,7 +38,6 @@ from secfc.protocol.answers.consistency import ConsistencyCheck
 from secfc.protocol.job.making import make_job
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.labels import ClientLabels
-from secfc.protocol.opening.noise import Noise
 from secfc.protocol.trio_round import TrioRound
 from secfc.psu.field_sharing import Sharing
 from secfc.psu.stages import SeriesInput

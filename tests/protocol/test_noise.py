@@ -13,11 +13,11 @@ from support.wire import Wire
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError, ParameterError, TooManyFaultsError
 from secfc.lagrange.basis import lagrange_basis
+from secfc.operations.ending.noise import LEAST_VARIANCE, Noise, largest_rho, noise_of
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, CentreShare, Finish, Share
-from secfc.protocol.opening.noise import LEAST_VARIANCE, Noise, largest_rho, noise_of
 from secfc.protocol.opening.revealing import centres_of
 from secfc.protocol.states import State
 

@@ -123,7 +123,9 @@ def packed(shape, fill=b"\x01\x02\x03"):
 
 def introduction(rows):
     sizes = {"start": 32, "weights": 32, "ephemeral": 32, "commitment": 32, "checks": 32, "signature": 64}
-    return Introduction(rows=rows, **{name: bytes([rows + 1]) * size for name, size in sizes.items()})
+    return Introduction(
+        rows=rows, smallest=rows, **{name: bytes([rows + 1]) * size for name, size in sizes.items()}
+    )
 
 
 def signed_report(client, shape=(1, 2, 3)):

@@ -102,7 +102,7 @@ def added_rows(me: Party, layout: Layout, given: ToAdd) -> Generator[None, None,
         cheats |= cannot_be_honest(refused, known=cheats, most=me.max_liars)
         _check_dealers(refused, cheats)
     unread = open_pairs(refused, cheats.keys())
-    set_aside(me, cheats, unread)
+    set_aside(me, cheats, unread, most=me.max_liars)
     numbers = None
     if own is not None:
         numbers = own.numbers

@@ -99,7 +99,7 @@ def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, N
         lost |= sizes.keys() - set(dealings.kept)
         left -= lost | cheats.keys()
     unread = open_pairs(refused, lost | cheats.keys())
-    set_aside(me, cheats, unread)
+    set_aside(me, cheats, unread, most=me.max_liars)
     layout = planned.without(lost | cheats.keys())
     rows = Rows(primes, width, layout.m, _kept(held, planned, layout), me.kernels)
     return SharedRows(rows=rows, layout=layout, lost=tuple(sorted(lost)), cheats=cheats, unread=tuple(unread))
@@ -140,11 +140,14 @@ def _kept(held: Shares | None, planned: Layout, layout: Layout) -> Shares | None
     return held.compress(inside, axis=2)  # in C order, as loops need
 
 
-def set_aside(me: Party, cheats: dict[int, str], unread: list[Pair]) -> None:
-    """Use no shares of who lies, or may lie: recipients, and dealers of pairs without a party in common."""
+def set_aside(me: Party, cheats: dict[int, str], unread: list[Pair], *, most: int) -> None:
+    """Use no shares of who lies, or may lie: recipients, and dealers of pairs without a party in common.
+
+    TooManyFaultsError if more than `most` parties lie, in all pairs so far.
+    """
     pairs = apart(unread)
-    if len(cheats) + len(pairs) > me.max_liars:
-        raise TooManyFaultsError(f"more than max_liars={me.max_liars} parties lie about shares of rows")
+    if len(cheats) + len(pairs) > most:
+        raise TooManyFaultsError(f"more than max_liars={most} parties lie about shares that were dealt")
     me.liars |= cheats.keys()
     me.unsure = {holder for _, holder in unread}.union(*pairs)
-    me.max_liars -= len(pairs)
+    me.max_liars = most - len(pairs)

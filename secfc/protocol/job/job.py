@@ -175,8 +175,8 @@ class Job:
 
     @property
     def opens_inertia(self) -> bool:
-        """Whether the trio opens the inertia; revealing spreads implies it."""
-        revealed = self.disclosure.inertia or self.opened.spread is not None
+        """Whether the inertia is opened. Where the server asks questions, revealing spreads implies it."""
+        revealed = self.disclosure.inertia or (self.opened.spread is not None and not self.is_program)
         return isinstance(self.disclosure, LabelsOnly) and revealed
 
     @property

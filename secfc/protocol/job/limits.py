@@ -21,6 +21,9 @@ LARGEST_SHARE = 0.5
 a party that chooses rows so that labels disclose others' rows, and does not stop it (docs/threat-model.md,
 "Measured attacks on labels")."""
 
+MOST_TOLD = (1 << 32) - 1
+"""The largest `smallest_set` that others are told: no run has so many rows."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
@@ -169,6 +172,10 @@ class Limits:
                 f"(limits.reveal_spread), but the job has {job.opened.spread}",
                 code=Code.NO_CONSENT,
             )
+
+    def told(self, job: Job) -> int:
+        """The `smallest_set` that others are told, who open the centres: 1 if a job opens none."""
+        return min(self.smallest_set, MOST_TOLD) if job.opened.to else 1
 
     def check_columns(self, columns: Sequence[str], *, name: str) -> None:
         """Raise LimitError if one of the columns is never shared."""

@@ -12,7 +12,6 @@ NEEDED: dict[str, Callable[[Rows, Method, Disclosed, Centres], bool]] = {
     "a random partition, k-means++, or given labels or centres": lambda rows, method, disclosure, opened: (
         method.init in ("random", "k-means++", "labels")
     ),
-    "no centres are opened": lambda rows, method, disclosure, opened: not opened.to,
 }
 """A job runs as one program if all of these hold."""
 

@@ -37,9 +37,9 @@ Most = Callable[[Bounds], int]
 _COUNT = struct.Struct("<I")
 _CLIENT = struct.Struct("<H")
 _SHAPE = struct.Struct("<BII")  # primes, columns, rows
-# rows, digests of start labels and of weights, ephemeral key, commitments, signature
+# rows, fewest rows of others, digests of start labels and of weights, ephemeral key, commitments, signature
 _INTRODUCTION = struct.Struct(
-    f"<I{DIGEST_BYTES}s{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s"
+    f"<II{DIGEST_BYTES}s{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s"
 )
 _REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
 _MOST_PARTIES = MAX_CLIENTS + COMPARERS
@@ -319,13 +319,14 @@ ALL_STARTS = Encoding(
 
 def _pack_introduction(one: Introduction) -> bytes:
     digests = one.start, one.weights, one.ephemeral, one.commitment, one.checks
-    return _INTRODUCTION.pack(one.rows, *digests, one.signature)
+    return _INTRODUCTION.pack(one.rows, one.smallest, *digests, one.signature)
 
 
 def _introduction_of(data: bytes | memoryview) -> Introduction:
-    rows, start, weights, ephemeral, commitment, checks, signature = _INTRODUCTION.unpack(data)
+    rows, smallest, start, weights, ephemeral, commitment, checks, signature = _INTRODUCTION.unpack(data)
     return Introduction(
         rows=rows,
+        smallest=smallest,
         start=start,
         weights=weights,
         ephemeral=ephemeral,

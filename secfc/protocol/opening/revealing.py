@@ -7,8 +7,6 @@ reveal nothing. A recipient that knows F_h learns the sum and otherwise uniform 
 """
 
 from collections.abc import Mapping
-from fractions import Fraction
-from math import copysign
 
 import numpy as np
 
@@ -22,12 +20,14 @@ from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.sharing import recover
+from secfc.operations.ending.centres import centres_of
+from secfc.operations.ending.spreads import deviations
 from secfc.protocol.answers.consistency import code_of
 from secfc.protocol.answers.decoding import points_of
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import CentreShare, Finish, Message
-from secfc.protocol.opening.spreading import check_inertia, decode_squares, deviations
+from secfc.protocol.opening.spreading import check_inertia, decode_squares
 from secfc.sharing.client_shares import ClientSharing
 
 
@@ -177,18 +177,6 @@ def open_sums(
                 f"share of it is wrong"
             )
     return sums
-
-
-def centres_of(sums: list[list[int]], *, job: Job, sizes: Ints) -> Floats:
-    """Means from sums, (k, d) in the data's units: the float64 nearest to each quotient, NaN if empty."""
-    centres = np.full((job.k, job.d), np.nan)
-    for h in np.flatnonzero(sizes).tolist():
-        for column in range(job.d):
-            total = sums[column][h]
-            centres[h, column] = copysign(
-                job.distance_in_data_units(Fraction(abs(total), int(sizes[h]))), total
-            )
-    return centres
 
 
 def _segments(words: Floats, clients: list[int], *, job: Job, index: int, p: int) -> Floats:

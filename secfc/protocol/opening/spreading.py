@@ -8,7 +8,7 @@ and shares of these are added (docs/protocol.md, "Spreads by consent").
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import isclose, isqrt
+from math import isclose
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from secfc.protocol.messages import Finish
 
 _OPENED_ERROR = 2.0**-51
 """Relative error of an inertia that the trio opened, and of the float that it is compared with."""
-
-_ROOT_BITS = 128
-"""Bits after the point of a square root: many more than a float64 keeps."""
 
 
 def deal_zeros(job: Job, *, primes: tuple[int, ...], masks: MaskSource) -> list[PackedResidues]:
@@ -87,29 +84,6 @@ def decode_squares(shares: Mapping[int, Floats], *, job: Job, primes: tuple[int,
         residues[index] = matmul(basis, words[first], p).reshape(job.ell * job.width, job.k)
     radix = MixedRadix(primes)
     return [[int(one) for one in line] for line in radix.integers(radix.digits(residues[:, : job.d]))]
-
-
-def deviations(sums: list[list[int]], squares: list[list[int]], *, job: Job, sizes: Ints) -> Floats:
-    """Population standard deviations, (k, d) in the data's units, from exact sums and sums of squares.
-
-    `sums` (signed) and `squares` are d lists of k integers of quantised rows. NaN for a cluster without rows.
-    TooManyFaultsError when no integers have these sums, so a client's share is wrong.
-    """
-    found = np.full((job.k, job.d), np.nan)
-    for h in np.flatnonzero(sizes).tolist():
-        size = int(sizes[h])
-        for column in range(job.d):
-            total, square = sums[column][h], squares[column][h]
-            # size**2 times the variance. x and x**2 have the same parity.
-            scaled = size * square - total**2
-            if scaled < 0 or square > size * job.radius**2 or (total - square) % 2:
-                raise TooManyFaultsError(
-                    f"spreads: the sums of cluster {h} are not possible for {size} rows: some client's "
-                    "share is wrong"
-                )
-            root = isqrt(scaled << 2 * _ROOT_BITS)
-            found[h, column] = job.distance_in_data_units(Fraction(root, size << _ROOT_BITS))
-    return found
 
 
 def check_inertia(

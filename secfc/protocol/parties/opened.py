@@ -18,9 +18,11 @@ from secfc.protocol.parties.party import Party
 from secfc.sharing.residue_bytes import from_bytes, size_of
 
 
-def opened_shares(me: Party, tag: str, size: int, *, wide: bool) -> Generator[Wait, dict[int, Data], Floats]:
+def opened_shares(
+    me: Party, tag: str, size: int, *, wide: bool, least: int = 0
+) -> Generator[Wait, dict[int, Data], Floats]:
     """The segments, canonical, shape (P, ell, size), of the shares that holders send with a tag."""
-    sent = yield from right_shares(me, tag, size, wide=wide)
+    sent = yield from right_shares(me, tag, size, wide=wide, least=least)
     return me.code.open(_residues(me, sent, size), wide=wide)
 
 
@@ -41,16 +43,16 @@ def decoded_sum(
 
 
 def right_shares(
-    me: Party, tag: str, size: int, *, wide: bool
+    me: Party, tag: str, size: int, *, wide: bool, least: int = 0
 ) -> Generator[Wait, dict[int, Data], dict[int, Data]]:
-    """Shares that lie on polynomials, as holders sent them: as many as are needed or more.
+    """Shares that lie on polynomials, as holders sent them: as many as are needed, and `least`, or more.
 
     If none is spare, they may be no residues. CheatError if they lie on no polynomials and `max_liars` is 0.
     TooManyFaultsError for more liars than `max_liars`.
     """
     code, needed = me.code, me.code.wide if wide else me.code.narrow
     senders = tuple(j for j in me.roles.holders if j not in me.liars | me.unsure)
-    octets, enough = size_of(size, code.primes), needed + max(0, me.max_liars - len(me.liars))
+    octets, enough = size_of(size, code.primes), max(needed, least) + max(0, me.max_liars - len(me.liars))
     while enough <= len(senders):
         came = yield Wait(tag, senders, octets, enough)
         sent = _of_size(me, came, octets)

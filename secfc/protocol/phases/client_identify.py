@@ -46,6 +46,7 @@ class ClientIdentify(ClientPhase):
             rows=rows.shape[0] if ids is None else 0,
             start=context.told_start,
             weights=context.weights,
+            smallest=context.limits.told(context.job) if context.number <= context.job.n else 1,
             ephemeral=ephemeral,
             checks=most_checks(context.job),
             secrets=secrets,
@@ -147,6 +148,7 @@ class ClientIdentify(ClientPhase):
             checks=self.handshake.checks,
             checked={j: one.checks for j, one in present.items()},
             starts=[None if one is None else one.start for one in clients],
+            smallest=max(one.smallest for one in present.values()),
             quorum=quorum(job, sum(j <= job.n for j in present)),
         )
         if peers.left_out:

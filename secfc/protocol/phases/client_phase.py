@@ -33,6 +33,7 @@ class ClientPhase(ABC):
     label_shares: Floats | None = None
     centres: Floats | None = None
     deviations: Floats | None = None
+    opened_sizes: Ints | None = None  # of clusters, opened with centres where they are secret
     round: int = 0  # of the last question, from 1
     ended: tuple[int, bool] | None = None  # iterations, and whether they converged, once the result is known
 

@@ -80,6 +80,7 @@ class ClientProgram(ClientPhase):
             repeats=context.repeats,
             labels=context.start if job.hides_start else None,
             smallest_set=context.limits.smallest_set,
+            smallest=peers.smallest,
         )
         self._steps = Stepping[Found | None](
             me,
@@ -127,6 +128,9 @@ class ClientProgram(ClientPhase):
             own, self.label_shares = found.labels.own, found.labels.shares
             self.labels = np.empty(0, dtype=np.int32) if own is None else own
             self.ended = found.result.n_iter, found.result.converged
+            if found.opened is not None:
+                self.centres, self.deviations = found.opened.centres, found.opened.deviations
+                self.opened_sizes = found.opened.sizes
         return messages
 
     def rows_are(self, shared: SharedRows) -> None:

@@ -2,6 +2,7 @@
 
 from secfc.errors import MessageError, ParameterError
 from secfc.field.array_types import Ints
+from secfc.operations.ending.noise import noise_of
 from secfc.protocol.choices import tell
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.job.row_layout import Layout
@@ -16,7 +17,6 @@ from secfc.protocol.messages import (
     LeaveOut,
     Message,
 )
-from secfc.protocol.opening.noise import noise_of
 from secfc.protocol.opening.revealing import CentreOpening
 from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held

@@ -64,6 +64,7 @@ class ServerProgram(ServerPhase):
             value=b"",
             commitments={j: self.introductions.commitment(j) for j in job.comparers},
             start=self.introductions.start(layout) if job.method.init == "labels" else None,
+            smallest=self.introductions.smallest,
         )
         program = whole_run(me, job, layout, brought, self)
         self._steps = Stepping[Found | None](me, program, run=context.session.run)

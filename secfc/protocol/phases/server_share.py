@@ -4,13 +4,13 @@ from collections.abc import Collection
 
 from secfc.crypto.coin import COIN_BYTES
 from secfc.errors import MessageError
+from secfc.operations.ending.noise import noise_of
 from secfc.protocol.choices import CheckValues
 from secfc.protocol.context import SharePlan
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.job.cases import LabelsOnly
 from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.messages import Continue, Echo, Evidence, LeaveOut, Message, Ready, Report, Share
-from secfc.protocol.opening.noise import noise_of
 from secfc.protocol.phases.server_coin import ServerCoin
 from secfc.protocol.phases.server_iterate import ServerIterate
 from secfc.protocol.phases.server_labels import ServerLabels

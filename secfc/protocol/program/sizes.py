@@ -36,7 +36,7 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
     if job.method.init == "k-means++":
         numbers = max(numbers, most_compared(job.k, rows, primes))
         values = max(values, most_dealt(job.k))
-    values = max(values, numbers)
+    values = max(values, numbers, job.k * (2 * job.width + 1))  # the last: sums, sizes and sums of squares
     answers = max(pairs * at_once, values) * job.ell
     gates = most_dealt_bytes(at_once, job.k, primes), most_dealt_bytes(numbers, 2, primes)
     pieces = most_piece_bytes(job.n, primes, values)
@@ -57,5 +57,5 @@ def most_report_bytes(job: Job, primes: int) -> int:
     if not job.is_program:
         return 0
     told = most_told_bytes(job.n, primes, job.ell + job.t)
-    counted, opened = max(job.k, job.method.n_init), 64 * len(job.method.compared)
+    counted, opened = max(job.k, job.method.n_init, len(job.opened.to)), 64 * len(job.method.compared)
     return _LETTERS + job.dealers + 2 * packed_bytes((primes, 2 * counted, job.ell)) + opened + told

@@ -12,6 +12,9 @@ from secfc.kmeans.stopping import Stopping
 from secfc.operations.beginning.coin import tossed
 from secfc.operations.beginning.in_range import check_range
 from secfc.operations.beginning.rows import SharedRows
+from secfc.operations.ending.centres import Opened
+from secfc.operations.ending.noise import noise_of
+from secfc.operations.ending.revealing import revealed
 from secfc.operations.ending.secure_starts import SecureStarts
 from secfc.operations.secure import Secure
 from secfc.protocol.job.cases import Predict
@@ -32,7 +35,8 @@ class Brought:
     `value` is its own value of the coin, and `commitments` are to those of the comparers. `start` are the
     given first sets of all planned rows, if the job begins with labels; of a prediction what everybody is
     told of them. In a prediction `labels` are those of its own rows, and it demands sets of `smallest_set`
-    rows. In a simulation that `repeats` what is drawn in secret follows from the job's seed.
+    rows; `smallest` is the most that a client demands of sets whose means are opened. In a simulation that
+    `repeats` what is drawn in secret follows from the job's seed.
     """
 
     run: bytes = field(repr=False)
@@ -43,6 +47,7 @@ class Brought:
     repeats: bool = False
     labels: Labels | None = field(default=None, repr=False)
     smallest_set: int = 1
+    smallest: int = 1
 
 
 class Watching(Protocol):
@@ -60,7 +65,7 @@ class Watching(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """How a run ended.
+    """How a run ended. `opened` is what the job opens to this party.
 
     `clusterings` are the best with each number of clusters, and `result` is the most suitable of them.
     `claimed` are at the coordinator holders that sent wrong shares, as the evaluators say.
@@ -70,6 +75,7 @@ class Found:
     clusterings: tuple[Clustering, ...]
     result: Clustering
     claimed: tuple[Claim, ...]
+    opened: Opened | None = field(default=None, repr=False)
 
 
 def whole_run(
@@ -79,7 +85,7 @@ def whole_run(
 
     RangeError for rows beyond the bound, ParameterError if the rows that are in do not fit the job.
     """
-    given = None
+    given, noise = None, noise_of(job, planned)
     if isinstance(job.method, Predict) and brought.start is not None:
         given = yield from given_labels(
             me, planned, job.k, marks=brought.start, own=brought.labels, smallest_set=brought.smallest_set
@@ -121,9 +127,12 @@ def whole_run(
     clusterings = clusterings_of(job, layout, kept, firsts)
     result = most_suitable(clusterings)
     (final,) = (one.ended.labels for one in kept if one.k == result.k)
+    opened = yield from revealed(
+        me, job, shared, final, weights=weights, noise=noise, smallest=brought.smallest
+    )
     labels = yield from labels_of_rows(me, final, shared, most=job.k)
     claimed = (yield from located(me)) if job.max_liars else ()
-    return Found(labels=labels, clusterings=clusterings, result=result, claimed=claimed)
+    return Found(labels=labels, clusterings=clusterings, result=result, claimed=claimed, opened=opened)
 
 
 def _inside(planned: Layout, layout: Layout, given: Labels | None) -> Labels:

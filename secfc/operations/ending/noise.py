@@ -1,11 +1,12 @@
 """Noise on opened centres: how much each client adds, so that the honest clients' noise alone is enough.
 
-Each client with rows adds discrete Gaussian noise to every sum over a cluster. It shares its noise after the
-rows of its first part, as k more vectors: with the same masks, checks and signatures as rows. Clients add
-their shares of all noise to their shares of the sums. So only sums with all noise are opened
-(docs/protocol.md, "Centres with noise").
+Each client with rows deals discrete Gaussian noise for every sum over a cluster, with the same masks and
+proofs as rows. Holders add their shares of all noise to their shares of the sums, so only sums with all noise
+are opened. Opens whose noise is in, and nothing else. Where the server asks questions, noise is dealt after
+the rows of a client's first part (docs/protocol.md, "Centres with noise").
 """
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -16,12 +17,17 @@ import numpy as np
 
 from secfc.crypto.discrete_gaussian import discrete_gaussian
 from secfc.crypto.randomness import MaskSource
-from secfc.errors import ParameterError
-from secfc.field.array_types import Objects
+from secfc.errors import ParameterError, TooManyFaultsError
+from secfc.field.array_types import Floats, Objects
 from secfc.field.primes import primes_of
+from secfc.operations.beginning.rows import SharedRows, set_aside
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
+from secfc.protocol.parties.dealing import added, dealt_by_owners
+from secfc.protocol.parties.party import Party
 from secfc.protocol.witness import quorum
+from secfc.sharing.shared import Shared
+from secfc.sharing.unread import cannot_be_honest, open_pairs
 
 LEAST_VARIANCE = 16
 """Least variance of one client's noise, in quantised units squared: a condition of `_SPARED`."""
@@ -92,6 +98,39 @@ def noise_of(job: Job, layout: Layout) -> Noise | None:
             f"that does not fit in the modulus; larger numbers are needed"
         )
     return Noise(variance=variance, dealers=adding - lost, reach=reach)
+
+
+def shared_noise(me: Party, job: Job, noise: Noise, rows: SharedRows) -> Generator[None, None, Shared]:
+    """[y], shape (k, width): the sum of the noise of all clients with rows that are left.
+
+    TooManyFaultsError if these are fewer than `noise.dealers`, or too many clients lie.
+    """
+    size = job.k * job.width
+    dealers = {j: size for j, count in enumerate(rows.layout.counts, 1) if count}
+    own = _segments(me, noise.draw(job, me.masks), job.width) if me.number in dealers else None
+    dealings = yield from dealt_by_owners(me, dealers, own)
+    unread = {*rows.unread, *dealings.refused}
+    cheats = rows.cheats | cannot_be_honest(unread, known=rows.cheats, most=job.max_liars)
+    set_aside(me, cheats, open_pairs(unread, cheats), most=job.max_liars)
+    inside = [j for j in dealings.kept if j not in cheats]
+    if len(inside) < noise.dealers:
+        raise TooManyFaultsError(
+            f"centres: noise of {len(inside)} clients is in, that of {noise.dealers} is needed"
+        )
+    found = list[Floats]()
+    if me.holds:  # nobody uses shares of a holder that refused some
+        nothing = np.zeros((len(me.code.primes), size))
+        found = [dealings.shares[j].shared if j in dealings.shares else nothing for j in inside]
+    return added(me, found, size).reshape(job.k, job.width)
+
+
+def _segments(me: Party, drawn: Objects, width: int) -> Floats:
+    """Segments, shape (P, ell, k * width), of integers, shape (k, d)."""
+    k, d = drawn.shape
+    padded = np.zeros((k, me.code.ell * width), dtype=object)
+    padded[:, :d] = drawn
+    segments = padded.reshape(k, me.code.ell, width).swapaxes(0, 1).reshape(me.code.ell, -1)
+    return np.stack([(segments % p).astype(np.float64) for p in me.code.primes])
 
 
 @cache

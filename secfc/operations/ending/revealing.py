@@ -1,0 +1,70 @@
+"""What a job opens of the final sets by consent, from the sets and rows that all parties share."""
+
+from collections.abc import Generator
+
+from secfc.errors import LimitError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Ints
+from secfc.operations.beginning.rows import SharedRows
+from secfc.operations.ending.centres import Opened, opened_centres
+from secfc.operations.ending.large_enough import lacking
+from secfc.operations.ending.noise import Noise, shared_noise
+from secfc.operations.ending.spreads import sums_of_squares
+from secfc.operations.reduction import reduced
+from secfc.protocol.job.job import Job
+from secfc.protocol.parties.party import Party
+from secfc.sharing.shared import Shared, joined
+
+
+def revealed(
+    me: Party,
+    job: Job,
+    shared: SharedRows,
+    sets: Shared,
+    *,
+    weights: Ints,
+    noise: Noise | None,
+    smallest: int,
+) -> Generator[None, None, Opened | None]:
+    """What the job opens to this client of sets, shape (k, m), of the rows that are in.
+
+    `smallest` is the fewest rows of others in a set of which all clients consent to open the mean.
+    LimitError, with nothing opened, if a set has fewer, but some.
+    """
+    layout, width = shared.layout, shared.rows.width
+    to = [one for one in job.opened.to if one not in shared.lost and one not in shared.cheats]
+    if not to:
+        return None
+    least = max(smallest, job.opened.spread or 1)
+    own = {one: slice(0) if layout.common else layout.rows(one) for one in to}
+    _refuse((yield from lacking(me, sets, weights, own, least)), least)
+    weighted = sets if (weights == 1).all() else sets * weights
+    parts = [weighted.sum(1).reshape(-1, 1), shared.rows.sums(weighted)]
+    if job.opened.spread is not None:
+        parts.append((yield from sums_of_squares(me, weighted, shared.rows)))
+    found = yield from reduced(me, joined(parts, 1))
+    sums = found[:, 1 : width + 1]
+    if noise is not None:
+        sums = sums + (yield from shared_noise(me, job, noise, shared))
+    return (
+        yield from opened_centres(
+            me,
+            job,
+            to,
+            sums=sums,
+            sizes=found[:, 0],
+            squares=None if job.opened.spread is None else found[:, width + 1 :],
+            weight=int(weights.sum()),
+            reach=0 if noise is None else noise.reach,
+        )
+    )
+
+
+def _refuse(recipients: list[int], least: int) -> None:
+    if recipients:
+        whom = ", ".join(map(str, recipients))
+        raise LimitError(
+            f"centres are opened only of clusters with {least} rows or more that are not the recipient's, or "
+            f"none; for clients {whom} a cluster has fewer, and nothing was opened",
+            code=Code.LIMIT_SMALLEST_SET,
+        )
