@@ -15,7 +15,7 @@ from secfc.agreement.job_file import Agreement
 from secfc.agreement.rows import read_rows
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import Summary
-from secfc.drivers.sites.participant import CENTRES, LABELS, SPREADS
+from secfc.drivers.sites.participant import CENTRES, LABELS, SIZES, SPREADS
 from secfc.errors import AgreementError, DataError, ParameterError, SecFCError
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.sets import set_sizes
@@ -133,6 +133,7 @@ class _Opened:
 
     centres: Floats = field(repr=False)
     deviations: Floats | None = field(repr=False)
+    sizes: list[int] = field(repr=False)
     preparation: Preparation | None
 
 
@@ -140,8 +141,9 @@ def _opened(record: CoordinatorSchema, agreement: Agreement, site: Site | None) 
     """What the site's folder of results has of it; None where nothing was."""
     result, preparation = record.result, None
     folder = None if site is None else site.results / str(record.run)
-    if result is None or result.sizes is None or folder is None or not (folder / CENTRES).is_file():
+    if result is None or folder is None or not (folder / CENTRES).is_file():
         return None
+    sizes = result.sizes or _sizes(folder / SIZES, result.k)
     centre: Change | None = None
     spread: Change | None = None
     if agreement.preparation is not None:
@@ -151,8 +153,9 @@ def _opened(record: CoordinatorSchema, agreement: Agreement, site: Site | None) 
         centre, spread = preparation.scale, preparation.scale_spreads
     spreads = folder / SPREADS
     return _Opened(
-        centres=_means(folder / CENTRES, result.sizes, agreement.job.d, centre),
-        deviations=_means(spreads, result.sizes, agreement.job.d, spread) if spreads.is_file() else None,
+        centres=_means(folder / CENTRES, sizes, agreement.job.d, centre),
+        deviations=_means(spreads, sizes, agreement.job.d, spread) if spreads.is_file() else None,
+        sizes=sizes,
         preparation=preparation,
     )
 
@@ -178,6 +181,14 @@ def _own_fit(
     return fit_of(rows, labels, opened.centres) if len(rows) == len(labels) else []
 
 
+def _sizes(path: Path, k: int) -> list[int]:
+    """Sizes of clusters, or their weights, that were opened to the site."""
+    column = load_table(path).columns[-1].to_numpy()
+    if len(column) != k or column.dtype.kind != "i" or column.min() < 0 or not column.any():
+        raise DataError(f"{path}: not the sizes of {k} clusters")
+    return [int(one) for one in column]
+
+
 def _means(path: Path, sizes: list[int], d: int, prepared: Change | None) -> Floats:
     """What `write_centres` wrote, shape (k, d); NaN is possible for a cluster without rows.
 
@@ -201,17 +212,18 @@ def _figures(
     agreement: Agreement,
     fit: list[Fit],
 ) -> Figures:
-    sizes, told = result.sizes or [], result.sizes or result.counts
+    told = result.sizes or result.counts
     known = {
         "rows": None if told is None else sum(told),
         "part": result.faults.faults().parts(agreement.job),
         "by_party": by_party,
+        "sizes": result.sizes if opened is None or agreement.job.rows.weighted else opened.sizes,
         "profile": None
         if opened is None
         else profile(
             opened.centres,
             opened.deviations,
-            np.array(sizes),
+            np.array(opened.sizes),
             inertia=result.inertia,
             columns=opened.preparation or list(agreement.columns),
         ),

@@ -146,6 +146,7 @@ def page_of(
             y_label="rows",
         )
     own_only = job.is_program and party is not None  # a party knows no labels but its own
+    unknown = own_only and (centres is None or job.rows.weighted)  # sizes of clusters are opened with centres
     return Page(
         job=job,
         run=result.run_id,
@@ -155,7 +156,7 @@ def page_of(
             **{name: getattr(result, name) for name in _SAME},
             k=job.k,
             rows=int(result.sizes.sum()),
-            sizes=None if own_only else result.sizes.tolist(),
+            sizes=None if unknown else result.sizes.tolist(),
             counts=None if isinstance(job.rows, Union) else [len(labels) for labels in result.labels],
             part=result.faults.parts(job),
             by_party=[

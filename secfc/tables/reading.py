@@ -340,7 +340,7 @@ def read_labels(path: Path, table: Table) -> Labels:
     return labels
 
 
-def write_centres(path: Path, columns: Sequence[str], centres: Floats) -> None:
+def write_centres(path: Path, columns: Sequence[str], centres: Floats | Ints) -> None:
     """Write a CSV file with a line per cluster: its number from 0 and its mean, or spread, in each column."""
     name = "label" if "cluster" in columns else "cluster"
     numbers = {column: pa.array(centres[:, at]) for at, column in enumerate(columns)}

@@ -70,7 +70,7 @@ class Group:
             b"secfc introduction 1"
             + self.session.run
             + self.session.agreement
-            + struct.pack("<HI", client, said.rows)
+            + struct.pack("<HII", client, said.rows, said.smallest)
             + said.start
             + said.weights
             + said.ephemeral
@@ -109,7 +109,7 @@ def test_every_pair_of_clients_has_a_channel(group):
 def test_statement_and_transcript_are_what_their_documentation_says(group):
     assert group.sign(2) == group.introductions[1]
     said = b"".join(
-        struct.pack("<HI", j, one.rows)
+        struct.pack("<HII", j, one.rows, one.smallest)
         + one.start
         + one.weights
         + one.ephemeral

@@ -95,7 +95,7 @@ SEALED = bytes(range(100, 128))
 SIGNED = bytes(range(64)), bytes(range(64, 128))
 """Endorsements of both evaluators."""
 MASKED = (SpareMasks, MaskedAnswer, MaskedDistances)
-INTRODUCTION = 4 + 5 * 32 + 64
+INTRODUCTION = 8 + 5 * 32 + 64
 """Rows, digest of start labels, ephemeral key, signature."""
 WEIGHTS = HEADER + 32 + INTRODUCTION
 """Position of the weights of a Hello and their count, after the agreement and the introduction."""
@@ -123,9 +123,8 @@ def packed(shape, fill=b"\x01\x02\x03"):
 
 def introduction(rows):
     sizes = {"start": 32, "weights": 32, "ephemeral": 32, "commitment": 32, "checks": 32, "signature": 64}
-    return Introduction(
-        rows=rows, smallest=rows, **{name: bytes([rows + 1]) * size for name, size in sizes.items()}
-    )
+    said = {name: bytes([rows + 1]) * size for name, size in sizes.items()}
+    return Introduction(rows=rows, smallest=rows + 2, **said)
 
 
 def signed_report(client, shape=(1, 2, 3)):
@@ -267,7 +266,7 @@ def test_sealed_bytes_follow_the_part():
 
 def test_a_hello_holds_the_agreement_the_introduction_and_the_start_labels():
     data = encode(examples()["Hello with start"], k=3)
-    said = b"\x04\x00\x00\x00" + b"\x05" * (5 * 32 + 64)
+    said = b"\x04\x00\x00\x00\x06\x00\x00\x00" + b"\x05" * (5 * 32 + 64)
     assert data[HEADER:] == AGREEMENT + said + bytes(4) + b"\x04\x00\x00\x00" + bytes([0b01_10_00_01, 0])
     assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said + bytes(4)
 
@@ -275,7 +274,7 @@ def test_a_hello_holds_the_agreement_the_introduction_and_the_start_labels():
 def test_a_plan_holds_the_introductions_behind_the_numbers_of_weights_and_start_labels():
     data, said = encode(examples()["Plan"], k=3), (4, 0, 3)
     introductions = b"".join(
-        struct.pack("<I", rows) + bytes([rows + 1]) * (INTRODUCTION - 4) for rows in said
+        struct.pack("<II", rows, rows + 2) + bytes([rows + 1]) * (INTRODUCTION - 8) for rows in said
     )
     assert data[HEADER:] == bytes(8) + introductions
 

@@ -209,6 +209,7 @@ class Wire:
                 rows=hello.introduction.rows,
                 start=hello.start,
                 weights=hello.weights,
+                smallest=hello.introduction.smallest,
                 ephemeral=self._given[j]["ephemeral"],
                 checks=most_checks(self.job),
             )
@@ -258,7 +259,8 @@ class Wire:
     def introduction(self, number: int, **changes: Any) -> Introduction:
         """A client's introduction with changes, signed by the client."""
         said = replace(self.introductions[number - 1], **changes)
-        head = b"secfc introduction 1" + RUN + self.session.agreement + struct.pack("<HI", number, said.rows)
+        numbers = struct.pack("<HII", number, said.rows, said.smallest)
+        head = b"secfc introduction 1" + RUN + self.session.agreement + numbers
         signature = self.identities[number - 1].sign(
             head + said.start + said.weights + said.ephemeral + said.commitment + said.checks
         )

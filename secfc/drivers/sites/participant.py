@@ -51,7 +51,7 @@ from secfc.tables.reading import write_centres, write_labels
 
 _LOG = logging.getLogger(__name__)
 
-LABELS, CENTRES, SPREADS = "labels.csv", "centres.csv", "spreads.csv"
+LABELS, CENTRES, SPREADS, SIZES = "labels.csv", "centres.csv", "spreads.csv", "sizes.csv"
 """Files of a run in the site's results. With a preparation also `secfc.prepare.summary.SUMMARY`."""
 
 EVIDENCE = "evidence.json"
@@ -274,7 +274,7 @@ class Participant(TakingPart):
             return None
         run, done = self._run, self._final
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
-        spreads = None if done is None else done.deviations
+        spreads, sizes = (None, None) if done is None else (done.deviations, done.opened_sizes)
         if self._of_run is not None:  # the process may have been killed after it had written the results
             written = self._past.statement(run)
             if written is not None:
@@ -293,6 +293,8 @@ class Participant(TakingPart):
                 write_centres(folder / CENTRES, list(self.agreement.columns), centres)
             if spreads is not None:
                 write_centres(folder / SPREADS, list(self.agreement.columns), spreads)
+            if sizes is not None:
+                write_centres(folder / SIZES, ["size"], sizes[:, np.newaxis])
             if self.preparation is not None:
                 write_summary(folder / SUMMARY, self.preparation)
             if self._evidence:
