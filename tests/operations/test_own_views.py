@@ -17,6 +17,9 @@ from secfc.operations.ending import best, inertia
 from secfc.operations.ending.best import best_start
 from secfc.operations.ending.fit import scores_of
 from secfc.operations.ending.inertia import opened_first_bits
+from secfc.operations.ending.large_enough import lacking
+from secfc.operations.ending.spreads import sums_of_squares
+from secfc.operations.ending.to_recipients import opened_to
 from secfc.operations.full import full_sets
 from secfc.operations.masked import masked, packed
 from secfc.operations.nearest import nearest, shared_bits
@@ -32,6 +35,7 @@ from secfc.operations.to_owners import to_owners
 from secfc.operations.unmoved import moved_below
 from secfc.protocol.parties.random_sharings import random_sharings
 from secfc.sharing.codewords import Codewords
+from secfc.sharing.shared import joined
 
 SHAPES = [(3, 1, 1), (5, 1, 2), (5, 2, 1)]
 
@@ -109,6 +113,25 @@ def tells(me, labels):
     return (yield from to_owners(me, labels, {j: slice(j - 1, j) for j in (1, 2, 3)}))
 
 
+def reveals(me, labels, of, *, to):
+    parts = [labels.sum(1).reshape(-1, 1), of.sums(labels), (yield from sums_of_squares(me, labels, of))]
+    found = yield from reduced(me, joined(parts, 1))
+    return (yield from opened_to(me, to, found.reshape(found.size), "sums"))
+
+
+def to_all(me, labels, of):
+    return (yield from reveals(me, labels, of, to=(1, 2, 3)))
+
+
+def to_nobody(me, labels, of):
+    return (yield from reveals(me, labels, of, to=()))
+
+
+def are_enough(me, labels):
+    own = {1: slice(0, 1), 2: slice(1, 2)}
+    return (yield from lacking(me, labels, np.array([1, 2, 1, 1]), own, 2))
+
+
 def of_others(code, coalition, rng):
     """Labels of the rows of three owners, which in the second world are others, but not the coalition's."""
     first = [0, 1, 1]
@@ -174,6 +197,10 @@ CASES = {
     "to owners": (tells, of_others),
     # Labels 1, 0, 0 and then 0, 0, 1; in the second world 0, 1, 0 and then 1, 0, 0.
     "iteration": (iterates, rows([-4, -3, -1], [-4, -3, 1])),
+    "centres": (to_all, sets(2, [0, 0, 1], [1, 0, 0]), rows([3, 5, 2], [2, 5, 3])),
+    "no centres": (to_nobody, sets(2, [0, 0, 1], [0, 1, 1]), rows([3, 5, 2], [9, 4, 3])),
+    "large enough": (are_enough, sets(3, [0, 0, 0, 0], [2, 2, 2, 2])),
+    "too small": (are_enough, sets(2, [0, 1, 0, 1], [1, 0, 0, 1])),
 }
 QUICK = ("reduced", "opened", "masked", "shared bits", "moved below", "to owners")
 LONG = ("refilled", "iteration", "scores", "best")
@@ -188,6 +215,15 @@ EVERY = [
 
 def kept(case):
     return case[0] in QUICK or (case[0] not in LONG and case[1] == SHAPES[0])
+
+
+@pytest.mark.parametrize("shape", sweep(SHAPES, SHAPES[:1]), ids=str)
+def test_other_sums_are_seen_by_a_recipient_alone(shape):
+    """The method finds what is opened: row 1 is in another set there."""
+    n, t, ell = shape
+    code, inputs = Codewords(n=n, t=t, ell=ell, primes=(P,)), [sets(2, [0, 0], [0, 1]), rows([3, 5], [3, 5])]
+    assert told_apart(code, {3}, roles_of(n), to_all, inputs) is not None
+    assert told_apart(code, {3}, roles_of(n), to_nobody, inputs) is None
 
 
 def roles_of(n):

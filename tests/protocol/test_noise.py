@@ -13,12 +13,12 @@ from support.wire import Wire
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError, ParameterError, TooManyFaultsError
 from secfc.lagrange.basis import lagrange_basis
+from secfc.operations.ending.centres import centres_of
 from secfc.operations.ending.noise import LEAST_VARIANCE, Noise, largest_rho, noise_of
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, CentreShare, Finish, Share
-from secfc.protocol.opening.revealing import centres_of
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(3)
@@ -180,6 +180,7 @@ class TestWhatIsOpened:
         assert net.masks[4] not in drawn
         assert_opened(net, drawn)
 
+    @pytest.mark.questions
     def test_the_noise_of_a_client_that_is_left_out_goes_with_its_rows(self, five, drawn):
         net = five()
         net.run(
@@ -196,6 +197,7 @@ class TestWhatIsOpened:
         assert_opened(net, drawn)
 
 
+@pytest.mark.questions
 class TestMalicious:
     @pytest.mark.parametrize("number", [2, 4, 7])
     def test_a_liar_that_deals_noise_on_no_polynomial_is_named_and_left_out(self, five, drawn, number):
@@ -242,6 +244,7 @@ class TestMalicious:
             net.run()
 
 
+@pytest.mark.questions
 class TestComposed:
     """With what else a job may have: one set of shares of each client, with the noise of all dealers."""
 
@@ -278,6 +281,7 @@ class TestComposed:
 
 
 class TestNothingElse:
+    @pytest.mark.questions
     def test_noise_is_masked_as_rows_are(self, five, drawn):
         """t masks for each of k more vectors, modulo each prime, and nothing less."""
         used = []

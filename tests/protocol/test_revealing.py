@@ -15,11 +15,12 @@ from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
+from secfc.operations.ending.centres import centres_of
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, CentreShare, Finish, LeaveOut
-from secfc.protocol.opening.revealing import centres_of, open_sums
+from secfc.protocol.opening.revealing import open_sums
 from secfc.protocol.states import State
 
 ROWS = [
@@ -69,6 +70,7 @@ def sent(net, **more):
 
 
 class TestWhoGetsThem:
+    @pytest.mark.questions
     @pytest.mark.parametrize("disclosure", ["coded", "labels"])
     def test_the_named_clients_and_nobody_else(self, four, disclosure):
         net = four(disclosure=disclosure)

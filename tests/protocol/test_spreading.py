@@ -15,6 +15,7 @@ from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
+from secfc.operations.ending.spreads import deviations
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.protocol.job.row_layout import Layout
@@ -24,7 +25,6 @@ from secfc.protocol.opening.spreading import (
     check_inertia,
     deal_zeros,
     decode_squares,
-    deviations,
 )
 from secfc.protocol.states import State
 from secfc.sharing.client_shares import ClientSharing

@@ -76,7 +76,7 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         options["step"] = 1.0
     else:
         options["precision"] = rng.choice((1, 3, 12, 20, 32, 52))
-    if rows_of != "owners" and not program and rng.random() < 0.3:
+    if rows_of != "owners" and rng.random() < 0.3:
         options["reveal_to"] = tuple(sorted(rng.sample(range(1, size.n + 1), rng.choice((1, 2)))))
     if rows_of in {"union", "overlap"}:
         options["ids_cap"] = sum(counts) + rng.choice((0, 1, 3))

@@ -115,6 +115,7 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
         found += _unlike_starts(setup, ending) if job.seed is not None and job.method.init == "random" else []
     if [one.k for one in results] != list(job.method.compared or (job.k,)):
         found.append("other numbers of clusters")
+    whole = best  # with the labels of clients that were lost, if they are known
     for one in results:
         if isinstance(job.method, Predict):
             assert setup.starts is not None
@@ -126,8 +127,10 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
             continue  # nobody knows which rows were drawn
         model = _From(one.k, **_options(setup))
         model.sets = one.start
-        found += _unlike(one, _fit(model, rows, weights), setup)
+        fitted = _fit(model, rows, weights)
+        found += _unlike(one, fitted, setup)
         found += _unlike_opened(setup, one, rows, weights, model)
+        whole = replace(one, labels=fitted.labels_[0]) if one is best else whole
     if not (
         isinstance(job.method, Predict)
         or job.method.compared
@@ -135,14 +138,15 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
         or job.seed is None
     ):
         model = ExactLloyd(job.k, n_init=job.method.n_init, **by_name(job), **_options(setup))
-        unlike = _unlike(best, _fit(model, rows, weights), setup)
+        fitted = _fit(model, rows, weights)
+        unlike, whole = _unlike(best, fitted, setup), replace(best, labels=fitted.labels_[0])
         unlike += _unlike_opened(setup, best, rows, weights, model)
         found += [f"{one}, of the start by name" for one in unlike]
     for party, own in ending.labels.items():
         if not np.array_equal(own, best.labels[_places(setup, ending, party)]):
             found.append(f"{party} has other labels than the result")
-    for client, centres in ending.centres.items():
-        if not np.allclose(centres, _means(setup, rows, best, weights), rtol=1e-9, equal_nan=True):
+    for client, centres in ending.centres.items() if (whole.labels >= 0).all() else ():
+        if not np.allclose(centres, _means(setup, rows, whole, weights), rtol=1e-9, equal_nan=True):
             found.append(f"client {client} has other centres")
     return found
 
@@ -266,4 +270,4 @@ def _means(
 ) -> Sequence[Sequence[float]]:
     centres = _arithmetic(setup, rows, weights).means(result.labels)
     absent = [np.nan] * setup.job.d
-    return [absent if one is None else one.to_floats(setup.job.unit) for one in centres]
+    return [absent if one is None else one.to_floats(setup.job.unit) for one in centres[: result.k]]
