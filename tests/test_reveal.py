@@ -9,8 +9,10 @@ import pytest
 import secfc
 from secfc import Limits, Reveal, SecureKMeans
 from secfc.drivers import in_process
+from secfc.errors import CheatError
 from secfc.protocol.client import Client
 from secfc.protocol.opening.revealing import CentreOpening
+from secfc.protocol.parties.party import Party
 from secfc.report.learned import who_learned_what
 from secfc.tables.number_texts import number_text
 
@@ -52,10 +54,16 @@ def test_a_cluster_without_rows_has_no_centre():
 @pytest.mark.parametrize(
     ("named", "recipients"), [("all", {1, 2, 3, 4, 5}), ([3], {4}), ((0, 4), {1, 5}), ([], set())]
 )
-def test_only_those_who_are_named_are_sent_anything(named, recipients):
+def test_only_those_who_are_named_are_sent_anything(named, recipients, monkeypatch):
+    sent, real = set(), Party.send
+
+    def send(me, recipient, tag, data):
+        sent.update({recipient} if tag in ("sums", "sizes") else ())
+        real(me, recipient, tag, data)
+
+    monkeypatch.setattr(Party, "send", send)
     result = reveal(centres=named)
-    kinds = {one.recipient for one in result.costs.messages if one.kind == "CentreShare"}
-    assert kinds == recipients
+    assert sent == recipients
     assert (result.cluster_centers is None) == (not recipients)
 
 
@@ -101,17 +109,18 @@ def test_each_party_has_limits_of_its_own():
 
 
 def test_wrong_shares_end_the_run_instead_of_the_centres(monkeypatch):
-    real = CentreOpening.tell
+    real = Party.send
 
-    def tell(opening, result):
-        wrong = replace(result, labels=(result.labels + 1) % 3)
-        return real(opening, wrong if opening.number == 3 else result)
+    def send(me, recipient, tag, data):
+        wrong = (me.number, tag) == (3, "sums")
+        real(me, recipient, tag, bytes([data[0] ^ 1]) + bytes(data[1:]) if wrong else data)
 
-    monkeypatch.setattr(CentreOpening, "tell", tell)
-    with pytest.raises(secfc.TooManyFaultsError, match=r"^centres: shares of clients 1, 2, 3 do not agree"):
+    monkeypatch.setattr(Party, "send", send)
+    with pytest.raises(CheatError, match=r"^sums: shares lie on no polynomial of their degree$"):
         reveal([FIVE[0], FIVE[1], FIVE[3]])
 
 
+@pytest.mark.questions
 def test_a_run_whose_centres_nobody_could_open_has_its_labels_and_a_warning(monkeypatch):
     real = CentreOpening.tell
     monkeypatch.setattr(
@@ -165,7 +174,7 @@ class TestSpread:
         limits = [replace(self.WILLING, reveal_spread=least) for least in (10, 12, 11, 10, 10)]
         assert self.open(limits=limits).job.opened.spread == 12
         limits[3] = replace(self.WILLING, reveal_spread=400)
-        with pytest.raises(secfc.LimitError, match=r"opens spreads only of clusters of at least 400 rows"):
+        with pytest.raises(secfc.LimitError, match=r"only of clusters with 400 rows or more that are not"):
             self.open(limits=limits)
 
     def test_who_does_not_consent_is_named_and_nothing_is_sent(self, monkeypatch):

@@ -11,9 +11,18 @@ from plaintext_baselines import ExactLloyd
 from secfc.crypto.channel import Sealed
 from secfc.drivers import post
 from secfc.drivers.taking import take
-from secfc.errors import CheatError, LimitError, MessageError, RangeError, SealError, TooManyFaultsError
+from secfc.errors import (
+    CheatError,
+    LimitError,
+    MessageError,
+    ParameterError,
+    RangeError,
+    SealError,
+    TooManyFaultsError,
+)
 from secfc.lagrange.sharing import split
 from secfc.operations.beginning import rows as sharing
+from secfc.operations.ending.noise import Noise
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Plan, Step, StepNotice, StepReport
 from secfc.protocol.messages.wire import envelope_of
@@ -338,6 +347,95 @@ class TestJunk:
         net.run()
         assert net.server.faults.unread == ((4, 5),)
         assert_exact(net)
+
+
+class TestCentres:
+    """Opened to clients 1 and 4; what is opened is tested in tests/operations/test_ending.py."""
+
+    @staticmethod
+    def net(**more):
+        return net_of(reveal_to=(1, 4), **{"limits": Limits(reveal_centres=True)} | more)
+
+    @staticmethod
+    def means(net, clients=AT_ALL):
+        rows = np.concatenate([net.rows[j - 1] for j in clients])
+        labels = np.concatenate([exact(net, clients)[0][j] for j in clients])
+        whole = np.rint(np.ldexp(rows, net.job.exponent))
+        sums = [whole[labels == h].sum(axis=0) / (labels == h).sum() for h in range(net.job.k)]
+        return np.ldexp(sums, -net.job.exponent), np.bincount(labels).tolist()
+
+    def assert_opened(self, net, to, clients=AT_ALL):
+        found = {j: client for j, client in net.clients.items() if client.centres is not None}
+        assert sorted(found) == sorted(to)
+        centres, sizes = self.means(net, clients)
+        for client in found.values():
+            np.testing.assert_array_equal(client.centres, centres)
+            assert client.opened_sizes.tolist() == sizes
+            assert client.deviations is None
+
+    @pytest.mark.parametrize("seed", [1, 2])
+    def test_go_to_recipients_alone_in_any_order_of_messages(self, seed):
+        rng, net = np.random.default_rng(seed), self.net(seed=seed)
+        net.run(choose=lambda links: links[rng.integers(len(links))])
+        assert_exact(net)
+        self.assert_opened(net, (1, 4))
+
+    @pytest.mark.parametrize(("lost", "at"), [(4, 30), (4, 700), (5, 30), (5, 700)])
+    def test_without_a_client_are_of_the_rows_that_are_in(self, lost, at):
+        net = self.net(seed=at)
+        run_without(net, lost, at, seed=at)
+        out = net.server.faults.left_out
+        assert out == ((lost,) if at == 30 else ())
+        self.assert_opened(net, {1, 4} - {lost}, [j for j in AT_ALL if j not in out])
+
+    def test_need_the_consent_of_all(self):
+        with pytest.raises(LimitError, match=r"^client 1 does not consent to revealing centres"):
+            net_of(reveal_to=(1, 4))
+
+    @pytest.mark.parametrize(("smallest", "fits"), [(1, True), (2, False)])
+    def test_of_a_set_that_is_too_small_are_not_opened(self, smallest, fits):
+        """Every client has a limit of its own. The first cluster has a single row, of client 2."""
+        rows = [np.zeros((3, 1)) + j / 8 for j in range(5)]
+        rows[1][0] = 19
+        net = Wire(rows, disclosure="labels", reveal_to=(1, 2), starts=[[0, 1, 0]] * 5, limits=self.WILLING)
+        net.replace_client(5, limits=replace(self.WILLING, smallest_set=smallest))
+        if fits:
+            net.run()
+            assert net.clients[1].opened_sizes.tolist() == net.clients[2].opened_sizes.tolist() == [1, 14]
+            return
+        text = (
+            r"^centres are opened only of clusters with 2 rows or more .* for clients 1 a cluster has fewer"
+        )
+        with pytest.raises(LimitError, match=text):
+            net.run()
+        assert all(client.centres is None for client in net.clients.values())
+
+    WILLING = Limits(reveal_centres=True)
+
+    def test_with_noise_that_does_not_fit_the_run_does_not_begin(self):
+        private = {"centres_epsilon": 1.0, "centres_delta": 0.1}
+        with pytest.raises(
+            ParameterError, match=r"^centres_delta: less than 1 divided by the number of rows"
+        ):
+            self.net(**private).run()
+
+    def test_a_client_that_is_lost_adds_no_noise(self, monkeypatch):
+        """Once its rows are shared they stay in, and the noise of the others is enough."""
+        drawn, real = {}, Noise.draw
+
+        def draw(noise, job, masks):
+            drawn[masks] = real(noise, job, masks)
+            return drawn[masks]
+
+        monkeypatch.setattr(Noise, "draw", draw)
+        net = self.net(centres_epsilon=5.0, centres_delta=1e-3, seed=3)
+        run_without(net, 5, 700, seed=3)
+        assert net.masks[5] not in drawn
+        centres, sizes = self.means(net)
+        more = np.array(sum(drawn.values()) / np.array(sizes)[:, np.newaxis], dtype=float)
+        found = net.clients[1].centres
+        np.testing.assert_allclose(found, centres + np.ldexp(more, -net.job.exponent), rtol=1e-12)
+        np.testing.assert_array_equal(found, net.clients[4].centres)
 
 
 class TestLimits:
