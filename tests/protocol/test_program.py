@@ -380,7 +380,7 @@ class TestCentres:
         assert_exact(net)
         self.assert_opened(net, (1, 4))
 
-    @pytest.mark.parametrize(("lost", "at"), [(4, 30), (4, 700), (5, 30), (5, 700)])
+    @pytest.mark.parametrize(("lost", "at"), [(4, 30), (4, 450), (5, 30), (5, 450)])
     def test_without_a_client_are_of_the_rows_that_are_in(self, lost, at):
         net = self.net(seed=at)
         run_without(net, lost, at, seed=at)
@@ -429,7 +429,7 @@ class TestCentres:
 
         monkeypatch.setattr(Noise, "draw", draw)
         net = self.net(centres_epsilon=5.0, centres_delta=1e-3, seed=3)
-        run_without(net, 5, 700, seed=3)
+        run_without(net, 5, 450, seed=3)
         assert net.masks[5] not in drawn
         centres, sizes = self.means(net)
         more = np.array(sum(drawn.values()) / np.array(sizes)[:, np.newaxis], dtype=float)
