@@ -88,11 +88,12 @@ def who_learned_what(
             )
         if job.opened.spread is not None:
             what, least = "the exact mean and standard deviation", f", which are at least {job.opened.spread}"
+        size = ", its size" if job.is_program else ""
         lines.append(
             Learned(
                 f"{told}, because all consented",
-                f"{what} of every column in every final cluster and, without their own rows, of the others' "
-                f"rows in it{least}",
+                f"{what} of every column in every final cluster{size} and, without their own rows, of the "
+                f"others' rows in it{least}",
             )
         )
     return lines

@@ -34,8 +34,9 @@ class Limits:
     smallest_set : int
         The client refuses a round with a non-empty set of fewer rows. 1 refuses nothing: relocation of empty
         clusters makes sets of one row. Where nobody learns a label but its owner, only the first sets are
-        known, and the limit is about them. In a prediction it is about the sets whose means are the centres,
-        and everybody learns the limit and whether a set is smaller. With weights, a set counts for its total
+        known, and the limit is about them. In a prediction it is also about the sets whose means are the
+        centres, and where centres are opened about the final clusters without a recipient's rows. Then
+        everybody learns the limit and whether a set is smaller. With weights, a set counts for its total
         weight divided by its heaviest row's weight, in such a prediction by that of all rows, rounded down.
         This is never more than its number of rows.
     most_rounds : int, optional

@@ -244,7 +244,8 @@ class CentreNoise:
         None,
         "float, optional",
         "Opened centres have noise: (epsilon, delta)-differential privacy of one row's values, "
-        "given the labels, which are exact, public and not covered (docs/how-to/centres.md). Only with "
+        "given the labels, which are exact and not covered, as sizes of clusters are not "
+        "(docs/how-to/centres.md). Only with "
         'disclosure "labels", and without spreads and the inertia. None: no noise.',
         help="Centres with noise for differential privacy; labels are exact and not covered by it.",
         panel=OPENED,
