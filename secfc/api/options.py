@@ -61,8 +61,8 @@ class RevealOptions(CentreNoise):
         'None, "all" or sequence of int',
         "The parties, by position, that receive the centres of the final clusters. They learn the exact "
         "means (docs/threat-model.md says what follows from them), or means with noise, and the sizes of the "
-        "clusters. Every party must consent by its `limits`. The server learns nothing about the centres. None: "
-        "nobody receives them.",
+        "clusters. Every party must consent by its `limits`. The server learns nothing about the centres. "
+        "None: nobody receives them.",
     )
     reveal_spread: bool = option(
         False,
