@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from operations.own_net import parties_of
 
 from secfc.field.residues import canonical
 from secfc.protocol.parties import dealing
@@ -12,20 +11,16 @@ PRIMES = 16760833, 16588801
 
 
 def factors_of(size):
-    """Coefficients for so many numbers, of a coin."""
-    me = parties_of(Codewords(n=3, t=1, ell=1, primes=PRIMES))[1]
-    steps = dealing._coefficients(me, size)
-    next(steps)
-    with pytest.raises(StopIteration) as end:
-        steps.send({1: bytes(16), 2: bytes(16), 3: b"a" * 16})
-    return end.value.value, me.code.moduli
+    """Coefficients for so many numbers."""
+    moduli = Codewords(n=3, t=1, ell=1, primes=PRIMES).moduli
+    return dealing._coefficients(b"a" * 32, size, moduli), moduli
 
 
-@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 1343, 1344, 4097])
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 639, 640, 4097])
 def test_every_number_counts_in_every_sum_and_large_ones_are_exact(size):
     factors, moduli = factors_of(size)
-    covers = np.arange(3.0)
-    units = np.eye(size + 1, size + 3)
+    covers = np.arange(float(dealing.COVERS))
+    units = np.eye(size + 1, size + dealing.COVERS)
     units[size] = 0  # without a number
     of_units = canonical(dealing._sums(np.stack([units] * 2), factors, moduli), moduli)
     assert of_units[:, :size].all()

@@ -20,7 +20,7 @@ from secfc.operations.secure import Secure
 from secfc.protocol.parties import dealing
 from secfc.protocol.parties.party import Party
 from secfc.sharing.codewords import Codewords
-from secfc.sharing.residue_bytes import from_bytes, to_bytes
+from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -191,17 +191,20 @@ def test_a_piece_has_a_salt_under_its_digest():
 
     def carry(sender, recipient, place, data):
         if place.tag == "piece":
-            pieces.append((place.step, sender, recipient, bytes(data)))
+            pieces.append((recipient, bytes(data)))
         return data
 
     _, rows, start, k = drawn_case(4)
-    Net(rows, start, k).run(carry=carry)
-    for _, _, recipient, data in pieces:
-        digests, piece = data[: 32 * 3], data[32 * 3 :]
-        mine = digests[32 * (recipient - 1) : 32 * recipient]
-        assert hashlib.sha256(piece).digest() == mine
-        assert hashlib.sha256(piece[:-32]).digest() != mine
-    assert len({data[-32:] for *_, data in pieces}) == len(pieces)
+    net = Net(rows, start, k)
+    net.run(carry=carry)
+    of_covers = size_of(dealing.COVERS, net.code.primes)
+    for recipient, data in pieces:
+        digest = data[32 * (recipient - 1) : 32 * recipient]
+        # A proof is of [x] alone, or of <0> too.
+        ends = [32 * 3 + of_covers * values for values in (2, 4)]
+        assert [hashlib.sha256(data[end:]).digest() for end in ends].count(digest) == 1
+        assert digest not in [hashlib.sha256(data[end:-32]).digest() for end in ends]
+    assert len({data[-32:] for _, data in pieces}) == len(pieces)
 
 
 def test_more_liars_than_promised_end_the_run():
@@ -234,7 +237,7 @@ def test_evaluators_that_tell_different_numbers_end_the_run(tag, text):
         Net(rows, start, k, fewest=2).run(carry=carry)
 
 
-@pytest.mark.parametrize(("call", "dealer"), [(0, 2), (1, 2), (4, 3), (5, 3)])
+@pytest.mark.parametrize(("call", "dealer"), [(0, 2), (1, 2), (4, 3), (5, 2)])
 def test_a_dealer_whose_shares_lie_on_no_polynomial_ends_the_run_by_name(monkeypatch, call, dealer):
     """Calls 0 and 1 are shares and zeros of who deals random sharings, and 4 and 5 of who deals bits."""
     calls, real = count(), Codewords._dealt
@@ -242,61 +245,70 @@ def test_a_dealer_whose_shares_lie_on_no_polynomial_ends_the_run_by_name(monkeyp
     def deal(code, values, kernels, first, out):
         shares = real(code, values, kernels, first, out)
         if next(calls) == call:
-            shares[1, 0, 0] ^= 1
+            shares[0, 0, 0] ^= 1
         return shares
 
     _, rows, start, k = drawn_case(4)
     net = Net(rows, start, k)
     monkeypatch.setattr(Codewords, "_dealt", deal)
-    kind = "zeros" if call % 2 else "shares"
     with pytest.raises(
-        CheatError, match=rf"^party {dealer} dealt {kind} that lie on no polynomial of their degree$"
+        CheatError, match=rf"^party {dealer} dealt shares that lie on no polynomial of their degree$"
     ):
         net.run()
 
 
-@pytest.mark.parametrize("recipient", [0, 3])
-def test_a_dealer_that_tells_parties_different_digests_ends_the_run(recipient):
+@pytest.mark.parametrize(
+    ("recipient", "text"),
+    [
+        (0, r"^party \d saw other numbers opened before step \d+$"),
+        (3, r"^party 2 dealt shares that lie on no polynomial of their degree$"),
+    ],
+)
+def test_a_dealer_that_tells_parties_different_digests_ends_the_run(recipient, text):
     def carry(sender, to, place, data):
         return bytes(32) if (sender, to, place.tag) == (2, recipient, "root") else data
 
     _, rows, start, k = drawn_case(4)
-    with pytest.raises(CheatError, match=r"^party \d saw other numbers opened before step \d+$"):
+    with pytest.raises(CheatError, match=text):
         Net(rows, start, k).run(carry=carry)
 
 
 def test_a_dealer_that_proves_other_polynomials_to_one_holder_ends_the_run(monkeypatch):
-    """With a polynomial of its own the wrong share of holder 3 passes its check."""
-    real, send = Codewords._dealt, Party.send
-    levels = []
+    """With a polynomial of its own the wrong share of holder 1 passes its check."""
+    real, send, ends, proofs, calls = Codewords._dealt, Party.send, [], [], count()
 
-    def ones(me, size):
-        levels.append(dealing._levels(size))
-        return np.ones((levels[-1], len(me.code.primes), dealing.COVERS, dealing._WIDTH))
-        yield
+    def ones(seed, size, moduli):
+        ends.append(dealing._levels(size))
+        return np.ones((ends[-1], len(moduli), dealing.COVERS, dealing._WIDTH))
 
     def deal(code, values, kernels, first, out):
         shares = real(code, values, kernels, first, out)
-        if not first:
-            for plane, p in zip(shares[2], code.primes, strict=True):
+        if next(calls) == 0:  # party 2's
+            for plane, p in zip(shares[0], code.primes, strict=True):
                 plane[:3] = pack(np.array([(unpack(plane[:3])[0] + 1) % p]), p)
         return shares
 
     def prove(me, recipient, tag, data):
-        if (recipient, tag) == (3, "proof"):
-            primes = me.code.primes
-            both = np.array(from_bytes(data[: 3 * 2 * 3 * len(primes)], (2 * dealing.COVERS,), primes))
-            more = dealing.COVERS ** (levels[-1] - 1)  # what 1 more of the first value adds
-            both[:, : dealing.COVERS] = (both[:, : dealing.COVERS] + more) % np.array(primes)[:, np.newaxis]
-            data = to_bytes(both, primes) + data[3 * 2 * 3 * len(primes) :]
+        if (me.number, recipient, tag) == (2, 1, "piece"):
+            primes, start = me.code.primes, 32 * me.code.n
+            end = start + size_of(me.code.narrow * dealing.COVERS, primes)
+            said = from_bytes(data[start:end], (me.code.narrow, dealing.COVERS), primes).copy()
+            said[:, 0] += dealing.COVERS ** (ends[-1] - 1)  # what 1 more of the first value adds
+            said %= np.array(primes)[:, np.newaxis, np.newaxis]
+            data = bytes(data[:start]) + to_bytes(said, primes) + bytes(data[end:])
+            proofs.append(data[: end + size_of((me.code.wide - me.code.ell) * dealing.COVERS, primes)])
+        elif (me.number, recipient, tag) == (2, 1, "root"):
+            data = hashlib.sha256(proofs[0]).digest()
         send(me, recipient, tag, data)
 
+    _, rows, start, k = drawn_case(4)
+    net = Net(rows, start, k)
     monkeypatch.setattr(dealing, "_coefficients", ones)
     monkeypatch.setattr(Codewords, "_dealt", deal)
     monkeypatch.setattr(Party, "send", prove)
-    _, rows, start, k = drawn_case(4)
     with pytest.raises(CheatError, match=r"^party \d saw other numbers opened before step \d+$"):
-        Net(rows, start, k).run()
+        net.run()
+    assert proofs
 
 
 @pytest.mark.parametrize("tag", ["hidden", "answer"])

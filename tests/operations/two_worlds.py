@@ -28,7 +28,7 @@ from secfc.sharing.shared import Shared
 
 P = 17
 END = 1000  # after all steps
-NO_NUMBERS = ("root", "coin", "proved")  # digests of salted pieces, and public coins
+NO_NUMBERS = ("root",)  # digests of salted pieces
 
 
 def stand_in(monkeypatch):
@@ -46,7 +46,11 @@ def stand_in(monkeypatch):
         return SimpleNamespace(key=lambda *use: Drawn(me, owners, me.step, phase, *use))
 
     monkeypatch.setattr(codewords, "PRIMES", (Prime(P, 3),))
+    coefficients = dealing._coefficients
     monkeypatch.setattr(dealing, "COVERS", 2)
+    monkeypatch.setattr(
+        dealing, "_coefficients", lambda seed, size, moduli: coefficients(bytes(32), size, moduli)
+    )
     monkeypatch.setattr(random_sharings, "LEAST", 0)
     monkeypatch.setattr(Party, "together", together)
     monkeypatch.setattr(Party, "keys", keys)
@@ -79,7 +83,7 @@ class Drawn:
         packed[...] = pack_canonical((values + self._next(values.shape)) % P)
 
     def octets(self, count):
-        """A coin. With the same coin coefficients are constants."""
+        """A salt. What is told of salted pieces is a hash, and coefficients from it are constants."""
         return bytes(count)
 
 

@@ -458,7 +458,7 @@ def test_a_coordinator_that_tells_a_client_another_list_is_found(other):
         if not isinstance(message, StepNotice) or message.recipient != 4:
             return False
         letters = list(letters_of(message.data))
-        told = [(at, bytes([other, *data[1:]]) if at.tag == "proofs" else data) for at, data in letters]
+        told = [(at, bytes([other, *data[1:]]) if at.tag == "roots" else data) for at, data in letters]
         net.deliver(replace(message, data=packed(told)))
         return True
 
@@ -555,7 +555,7 @@ def test_the_server_is_sent_no_share_of_a_label_and_others_are_sent_their_own_al
     of_labels = [(sender, recipient) for sender, recipient, tag in sent if tag == "labels"]
     assert sorted(of_labels) == [(a, b) for a in AT_ALL for b in AT_ALL]
     to_server = {tag for sender, recipient, tag in sent if recipient == 0 < sender}
-    assert to_server == {"root", "proof", "value", "share", "bits"}
+    assert to_server == {"root", "refused", "value", "share", "bits"}
 
 
 @pytest.mark.parametrize("max_liars", [0, 1])

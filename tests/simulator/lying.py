@@ -74,7 +74,6 @@ _SHARES: tuple[How, ...] = (
 STEPS: dict[str, tuple[How, ...]] = {
     "root": ("withhold", "repeat", "garbage", "cut", "inside", "unseen"),
     "piece": ("withhold", "repeat", "garbage", "cut", "inside", "residue", "unseen", "junk"),
-    "proof": ("withhold", "repeat", "garbage", "cut", "inside", "unseen"),
     "refused": ("withhold", "repeat", "garbage", "cut", "inside", "unseen"),
     "share": _SHARES,
     "hidden": _SHARES,
@@ -83,7 +82,7 @@ STEPS: dict[str, tuple[How, ...]] = {
 }
 """The same by the tag of a step, in a job that is one program."""
 
-TOLD = {"root", "proof", "refused"}
+TOLD = {"root", "refused"}
 """Tags of steps that the coordinator alone is told."""
 
 

@@ -153,8 +153,8 @@ MUTANTS = (
     Mutant(
         "unchecked proofs",
         "secfc.protocol.parties.dealing",
-        "return None if difference.any() else shares",
-        "return shares",
+        "if reduce(own - code.at_holder(me.number, of_one, zeros=bool(zeros)), code.moduli).any():",
+        "if False:",
     ),
     Mutant(
         "rows of a lost dealer in the place of others",

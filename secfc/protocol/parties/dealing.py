@@ -1,21 +1,23 @@
 """Deals shares, and proves that they lie on polynomials together with what all other holders got.
 
-A dealer sends every holder a piece, shares of [x] and of zeros <0>, and tells everybody a digest of all
-pieces. In the next step the three comparers toss a coin, from which coefficients r follow (`_sums`). Covers
-are uniform sharings that it dealt too. For each it sends the polynomial cover + sum r x, and a holder checks
-its own shares. A cover hides the sum. Opens nothing. What dealers that may be lost tell everybody passes
-through the coordinator, so one that lies cannot tell parties different things. Who refuses pieces says so.
+A dealer sends every holder a piece, shares of [x] and of zeros <0>, with a proof, and tells everybody a
+digest of the proof and all pieces. Coefficients r follow from a hash of the digests of all pieces (`_seed`).
+Covers are uniform sharings that it dealt too. For each the proof has the polynomial cover + sum r x
+(`_sums`), and a holder checks its own shares. A cover hides the sum. Opens nothing. What dealers that may be
+lost tell all passes through the coordinator, so one that lies cannot tell parties different things. Who
+refuses pieces says so.
 
-A comparer that lies may choose its part of the coin last. 2^40 tries leave a wrong share unnoticed with a
-probability below 2^-29: each succeeds with at most 7 q^3, q = 2^-23.98. A dealer that tells parties different
-digests of pieces, or sends them different polynomials, is found in the next step, because all parties note
-what they got (`secfc.protocol.parties.inbox`). For the same reason no coin is tossed before its pieces are
-fixed.
+A dealer can try other coefficients by dealing again, as with a deposit. So there are as many covers: a try
+leaves a wrong share unnoticed with a probability of at most 9 q^6, q = 2^-23.98, which is below 2^-140. The
+hash depends on the dealer, the step and all that was opened before, so no tries are made ahead. A dealer that
+tells parties different digests is found in the next step, because all parties note what they got
+(`secfc.protocol.parties.inbox`).
 """
 
 import hashlib
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -27,14 +29,14 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE, unpack
 from secfc.field.residues import BLOCK, reduce
+from secfc.kernels.interface import Bytes
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 from secfc.sharing.shared import Shared
 
-COVERS = 3
+COVERS = 6
 _DIGEST = 32
-_COIN = 16
 _WORD = np.dtype("<i4")
 _WIDTH = BLOCK // 2
 """Numbers that are combined at a time: so many products of a canonical and a reduced residue are exact."""
@@ -56,8 +58,8 @@ class Dealt:
 class Dealings:
     """What dealers that may be lost, or lie, have dealt.
 
-    `kept` are those that proved it. `refused` are pairs of a dealer and a holder that says that its shares
-    are wrong; everybody is told the same.
+    `kept` are those that have dealt. `refused` are pairs of a dealer and a holder that says that its shares
+    are wrong, or were not sent; everybody is told the same.
     """
 
     shares: dict[int, Dealt] = field(repr=False)  # by dealer, at a holder that got right ones
@@ -77,21 +79,44 @@ class _Task:
     def dealers(self) -> tuple[int, ...]:
         return tuple(self.sizes)
 
-    @property
-    def longest(self) -> int:
-        """Coefficients that are drawn: those of a dealer with fewer values are the first ones."""
-        return max(self.zeros, *self.sizes.values())
+    def longest(self, dealer: int) -> int:
+        """Most values of a kind that a dealer deals."""
+        return max(self.sizes[dealer], self.zeros)
 
-    def told(self, tag: str, size: int) -> Generator[Wait, dict[int, Data], dict[int, Data]]:
-        """What each dealer that is left tells everybody. The coordinator passes it on if some may be lost."""
+    def roots(self) -> Generator[Wait, dict[int, Data], dict[int, bytes]]:
+        """The digest of each dealer that is left. The coordinator passes them on if some may be lost."""
         if not self.may_be_lost:
-            return (yield Wait(tag, self.dealers, size))
+            told = yield Wait("root", self.dealers, _DIGEST)
+            return {dealer: bytes(root) for dealer, root in told.items()}
         bits = -(-len(self.sizes) // 8)
-        told = (yield Wait(f"{tag}s", (COORDINATOR,), bits + size * len(self.sizes)))[COORDINATOR]
-        left = np.unpackbits(np.frombuffer(told, dtype=np.uint8), count=len(self.sizes))
-        starts = range(bits, len(told), size)
+        told = yield Wait("roots", (COORDINATOR,), bits + _DIGEST * len(self.sizes))
+        data = told[COORDINATOR]
+        left = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=len(self.sizes))
+        starts = range(bits, len(data), _DIGEST)
         every = zip(self.dealers, left, starts, strict=True)
-        return {dealer: bytes(told[at : at + size]) for dealer, one, at in every if one}
+        return {dealer: bytes(data[at : at + _DIGEST]) for dealer, one, at in every if one}
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the parts of a piece end, in bytes: digests, proof, shares of [x], shares of <0>, a salt.
+
+    Each kind of shares has covers after it, but without zeros there are none of <0>.
+    """
+
+    digests: int
+    proof: int
+    shared: int
+    zeros: int
+    end: int
+
+    @classmethod
+    def of(cls, me: Party, shared: int, zeros: int) -> "_Layout":
+        code, of_zeros = me.code, COVERS if zeros else 0
+        proof = code.narrow * COVERS + (code.wide - code.ell) * of_zeros
+        counts = proof, shared + COVERS, zeros + of_zeros
+        sizes = [_DIGEST * code.n, *(size_of(count, code.primes) for count in counts), _SALT]
+        return cls(*np.cumsum(sizes).tolist())
 
 
 def dealt(
@@ -117,46 +142,29 @@ def dealt_by_owners(
 
 
 def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None, None, Dealings]:
-    halves = [_roots(me, task)]
-    if me.holds:
-        halves.append(_pieces(me, task))
-    if segments is not None:
-        halves.append(_dealer(me, task, segments))
+    halves = [_witness(me, task), _party(me, task, segments)]
     if task.may_be_lost and me.number == COORDINATOR:
-        halves.append(_teller(me, task, "root", _DIGEST, task.dealers))
-    roots, *found = yield from me.together(halves)
-    pieces = found[0] if me.holds else {}
-    values = found[me.holds] if segments is not None else None
-    halves = [_witness(me, task)]
-    if me.holds:
-        halves.append(_holder(me, task, roots, pieces))
-    if values is not None and me.number in roots:
-        halves.append(_prover(me, task, values))
-    if me.number in me.roles.comparers:
-        halves.append(_tosser(me, task))
-    if task.may_be_lost and me.number == COORDINATOR:
-        halves.append(_teller(me, task, "proof", sum(_proof_sizes(me)), tuple(roots)))
-        halves.append(_refusals(me, task))
-    (kept, refused), *found = yield from me.together(halves)
+        halves += [_teller(me, task), _refusals(me, task)]
+    (kept, refused), shares, *_ = yield from me.together(halves)
     if me.holds and task.may_be_lost and me.max_liars:
-        mine = {(dealer, me.number) for dealer in kept if dealer not in found[0]}
+        mine = {(dealer, me.number) for dealer in kept if dealer not in shares}
         told = {pair for pair in refused if pair[1] == me.number}
         if mine and not told:  # others take its shares for right ones
             raise PartyError(f"the server did not wait for what party {me.number} refuses")
         if mine != told:
             text = f"the server told others what party {me.number} refuses, and it refuses something else"
             raise CheatError(text, code=Code.BAD_MESSAGE)
-    return Dealings(shares=found[0] if me.holds else {}, kept=kept, refused=refused)
+    return Dealings(shares=shares, kept=kept, refused=refused)
 
 
-def most_told_bytes(n: int, primes: int, narrow: int) -> int:
+def most_told_bytes(n: int) -> int:
     """Most bytes of what the coordinator passes on, where holders deal."""
-    return n * (BYTES_PER_RESIDUE * primes * COVERS * 3 * narrow + _DIGEST + n)
+    return n * (_DIGEST + n)
 
 
 def most_piece_bytes(n: int, primes: int, values: int) -> int:
     """Most bytes of a piece with so many [x] and as many <0>."""
-    return _DIGEST * n + BYTES_PER_RESIDUE * primes * 2 * (values + COVERS) + _SALT
+    return _DIGEST * n + BYTES_PER_RESIDUE * primes * 2 * (values + COVERS + COVERS * n) + _SALT
 
 
 def added(me: Party, parts: list[Floats], size: int) -> Shared:
@@ -165,24 +173,58 @@ def added(me: Party, parts: list[Floats], size: int) -> Shared:
     return Shared(me.code.primes, (size,), total)
 
 
-def _dealer(me: Party, task: _Task, segments: Floats) -> Half:
-    """Deal. Return segments and masks, and masks of zeros, each with those of covers."""
-    code = me.code
-    of_shared, of_zeros = _with_masks(me, segments), me.uniform(code.wide - code.ell, task.zeros + COVERS)
-    messages, digests = _messages(me, of_shared, of_zeros)
-    for holder, message in zip(me.roles.holders, messages, strict=True):
-        me.send(holder, "piece", message)
-    _tell(me, task, "root", hashlib.sha256(digests).digest())
-    return of_shared, of_zeros
-    yield
-
-
-def _tell(me: Party, task: _Task, tag: str, data: bytes) -> None:
-    """Tell everybody, or the coordinator, which passes it on: so nobody is told anything else."""
+def _party(me: Party, task: _Task, segments: Floats | None) -> Half:
+    """Deal, if it is a dealer. Return the right shares of each dealer, if it is a holder."""
+    own = None if segments is None else _deal(me, task, segments)
+    if not me.holds:
+        return {}
+    roots, found = (yield from task.roots()), dict[int, Dealt]()
+    for dealer, root in roots.items():
+        if own is not None and dealer == me.number:
+            shares = own[1] if own[0] == root else None
+        else:
+            layout = _Layout.of(me, task.sizes[dealer], task.zeros)
+            may_be_lost = task.may_be_lost
+            came = yield Wait("piece", (dealer,), layout.end, unless_lost=may_be_lost, alone=may_be_lost)
+            if not came and not me.max_liars:
+                continue
+            shares = _checked(me, task, dealer, root, came[dealer]) if came else None
+        if shares is not None:
+            found[dealer] = shares
+        elif not task.may_be_lost or not me.max_liars:
+            text = f"party {dealer} dealt shares that lie on no polynomial of their degree"
+            raise CheatError(text, code=Code.BAD_MESSAGE, clients=[dealer])
     if task.may_be_lost:
-        me.send(COORDINATOR, tag, data)
+        refused = roots.keys() - found.keys()
+        me.send(COORDINATOR, "refused", np.packbits([j in refused for j in me.roles.holders]).tobytes())
+    return found
+
+
+def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None]:
+    """Deal. Return the digest that everybody is told, and a holder's own shares."""
+    code, layout = me.code, _Layout.of(me, segments.shape[2], task.zeros)
+    pieces, shape = np.empty((code.n, layout.end), dtype=np.uint8), (code.n, len(code.primes), -1)
+    every = [_with_masks(me, segments)]
+    code.deal(every[0], me.kernels, pieces[:, layout.proof : layout.shared].reshape(shape))
+    if task.zeros:
+        every.append(me.uniform(code.wide - code.ell, task.zeros + COVERS))
+        code.deal_zeros(every[1], me.kernels, pieces[:, layout.shared : layout.zeros].reshape(shape))
+    salts = me.masks.octets(_SALT * code.n)
+    pieces[:, layout.zeros :] = np.frombuffer(salts, np.uint8).reshape(code.n, _SALT)
+    digests = b"".join(hashlib.sha256(one[layout.proof :].data).digest() for one in pieces)
+    factors = _coefficients(_seed(me, me.number, digests), task.longest(me.number), code.moduli)
+    proofs = [to_bytes(_sums(one, factors, code.moduli), code.primes) for one in every]
+    begin = b"".join([digests, *proofs])
+    pieces[:, : layout.proof] = np.frombuffer(begin, np.uint8)
+    for holder, piece in zip(me.roles.holders, pieces, strict=True):
+        if holder != me.number:
+            me.send(holder, "piece", piece.data)
+    root = hashlib.sha256(begin).digest()
+    if task.may_be_lost:  # the coordinator passes it on, so nobody is told anything else
+        me.send(COORDINATOR, "root", root)
     else:
-        me.tell(tag, data)
+        me.tell("root", root)
+    return root, _without_covers(_shares(me, pieces[me.number - 1], layout)) if me.holds else None
 
 
 def _with_masks(me: Party, segments: Floats) -> Floats:
@@ -196,154 +238,111 @@ def _with_masks(me: Party, segments: Floats) -> Floats:
     return values
 
 
-def _messages(me: Party, of_shared: Floats, of_zeros: Floats) -> tuple[list[Data], bytes]:
-    """For each holder the digests of all pieces, and its own; and these digests."""
-    code = me.code
-    sizes = [size_of(one.shape[2], code.primes) for one in (of_shared, of_zeros)]
-    start, middle, end = np.cumsum([_DIGEST * code.n, *sizes]).tolist()
-    messages = np.empty((code.n, end + _SALT), dtype=np.uint8)
-    shape = code.n, len(code.primes), -1
-    code.deal(of_shared, me.kernels, messages[:, start:middle].reshape(shape))
-    code.deal_zeros(of_zeros, me.kernels, messages[:, middle:end].reshape(shape))
-    messages[:, end:] = np.frombuffer(me.masks.octets(_SALT * code.n), np.uint8).reshape(code.n, _SALT)
-    digests = b"".join(hashlib.sha256(one[start:]).digest() for one in messages)
-    messages[:, :start] = np.frombuffer(digests, np.uint8)
-    return [one.data for one in messages], digests
-
-
-def _roots(me: Party, task: _Task) -> Half:
-    """The digest of each dealer that is present, which everybody notes."""
-    roots = yield from task.told("root", _DIGEST)
-    for dealer, root in roots.items():
-        me.note(dealer.to_bytes(2) + root)
-    return roots
-
-
-def _pieces(me: Party, task: _Task) -> Half:
-    found = dict[int, Data]()
-    for dealer in (yield from task.told("root", _DIGEST)):
-        size = _ends(me, task, dealer)[1] + _SALT
-        found |= yield Wait("piece", (dealer,), size, unless_lost=task.may_be_lost, alone=task.may_be_lost)
-    return found
-
-
-def _prover(me: Party, task: _Task, values: tuple[Floats, Floats]) -> Half:
-    factors = yield from _coefficients(me, task.longest)
-    proofs = (to_bytes(_sums(one, factors, me.code.moduli), me.code.primes) for one in values)
-    _tell(me, task, "proof", b"".join(proofs))
-
-
-def _holder(me: Party, task: _Task, roots: Mapping[int, Data], pieces: Mapping[int, Data]) -> Half:
-    code = me.code
-    factors = yield from _coefficients(me, task.longest)
-    sizes = _proof_sizes(me)
-    proofs, found = (yield from task.told("proof", sum(sizes))), dict[int, Dealt]()
-    for dealer, proof in proofs.items():
-        said, ends = memoryview(proof), _ends(me, task, dealer)
-        view = memoryview(pieces.get(dealer, bytes(ends[1] + _SALT)))
-        start, at = _DIGEST * code.n, _DIGEST * (me.number - 1)
-        committed = hashlib.sha256(view[:start]).digest() == roots[dealer]
-        committed &= hashlib.sha256(view[start:]).digest() == view[at : at + _DIGEST]
-        shared = _checked(me, view[start : ends[0]], said[: sizes[0]], factors, zeros=False)
-        zeros = _checked(me, view[ends[0] : ends[1]], said[sizes[0] :], factors, zeros=True)
-        if committed and shared is not None and zeros is not None:
-            found[dealer] = Dealt(shared=shared, zeros=zeros)
-        elif not task.may_be_lost or not me.max_liars:
-            kind = "zeros" if committed and shared is not None else "shares"
-            text = f"party {dealer} dealt {kind} that lie on no polynomial of their degree"
-            raise CheatError(text, code=Code.BAD_MESSAGE, clients=[dealer])
-    if task.may_be_lost and me.max_liars:
-        refused = proofs.keys() - found.keys()
-        me.send(COORDINATOR, "refused", np.packbits([j in refused for j in me.roles.holders]).tobytes())
-    return found
-
-
-def _proof_sizes(me: Party) -> tuple[int, int]:
-    """Bytes of the proofs of [x] and of <0>."""
-    of_shared, of_zeros = me.code.narrow, me.code.wide - me.code.ell
-    return size_of(COVERS * of_shared, me.code.primes), size_of(COVERS * of_zeros, me.code.primes)
-
-
-def _ends(me: Party, task: _Task, dealer: int) -> tuple[int, int]:
-    """Where the shares of [x] and those of <0> end in a dealer's piece, in bytes."""
-    primes, start, shared = me.code.primes, _DIGEST * me.code.n, task.sizes[dealer] + COVERS
-    return start + size_of(shared, primes), start + size_of(shared + task.zeros + COVERS, primes)
-
-
-def _checked(
-    me: Party, data: memoryview, proof: memoryview, factors: Floats, *, zeros: bool
-) -> Floats | None:
-    """Shares, shape (P, size), without covers. None if they do not agree with a dealer's proof."""
-    code, primes = me.code, me.code.primes
-    planes = np.frombuffer(data, dtype=np.uint8).reshape(len(primes), -1)
+def _checked(me: Party, task: _Task, dealer: int, root: bytes, data: Data) -> Dealt | None:
+    """A holder's shares from another dealer. None if they do not agree with its proof and digests."""
+    code, octets = me.code, np.frombuffer(data, dtype=np.uint8)
+    layout, mine = _Layout.of(me, task.sizes[dealer], task.zeros), _DIGEST * (me.number - 1)
+    digests, piece = octets[: layout.digests].tobytes(), octets[layout.proof :].data
+    if hashlib.sha256(octets[: layout.proof].data).digest() != root:
+        return None
+    if hashlib.sha256(piece).digest() != digests[mine : mine + _DIGEST]:
+        return None
+    if any(me.kernels.refused(planes, code.primes) >= 0 for planes in _planes(me, octets, layout)):
+        return None
+    shares = _shares(me, octets, layout)
+    factors = _coefficients(_seed(me, dealer, digests), task.longest(dealer), code.moduli)
     try:
-        said = from_bytes(proof, (code.wide - code.ell if zeros else code.narrow, COVERS), primes)
+        said = _proofs(me, octets[layout.digests : layout.proof])
     except MessageError:
         return None
-    if me.kernels.refused(planes, primes) >= 0:
-        return None
-    shares = unpack(planes)
-    own = _sums(shares[:, np.newaxis], factors, code.moduli)
-    difference = reduce(own - code.at_holder(me.number, said, zeros=zeros), code.moduli)
-    return None if difference.any() else shares[:, :-COVERS]
+    for zeros, (one, of_one) in enumerate(zip(shares, said, strict=True)):
+        own = _sums(one[:, np.newaxis], factors, code.moduli)
+        if reduce(own - code.at_holder(me.number, of_one, zeros=bool(zeros)), code.moduli).any():
+            return None
+    return _without_covers(shares)
 
 
-def _tosser(me: Party, task: _Task) -> Half:
-    coin = me.masks.octets(_COIN)
-    for party in sorted({*me.roles.holders, *task.dealers}):
-        me.send(party, "coin", coin)
-    return
-    yield
+def _planes(me: Party, octets: Bytes, layout: _Layout) -> list[Bytes]:
+    """The shares of [x] and, if there are any, of <0> in a piece, packed, with covers."""
+    ends = pairwise((layout.proof, layout.shared, layout.zeros))
+    return [octets[a:b].reshape(len(me.code.primes), -1) for a, b in ends if a < b]
 
 
-def _teller(me: Party, task: _Task, tag: str, size: int, dealers: tuple[int, ...]) -> Half:
+def _shares(me: Party, octets: Bytes, layout: _Layout) -> list[Floats]:
+    return [unpack(planes) for planes in _planes(me, octets, layout)]
+
+
+def _without_covers(shares: list[Floats]) -> Dealt:
+    shared, *zeros = (one[:, :-COVERS] for one in shares)
+    return Dealt(shared=shared, zeros=zeros[0] if zeros else shared[:, :0])
+
+
+def _proofs(me: Party, octets: Bytes) -> list[Floats]:
+    """The polynomials of [x] and, if there are any, of <0>: segments and masks, shape (P, values, COVERS)."""
+    code, found, at = me.code, list[Floats](), 0
+    for values in (code.narrow, code.wide - code.ell):
+        size = size_of(values * COVERS, code.primes)
+        if at < octets.size:
+            found.append(from_bytes(octets[at : at + size].data, (values, COVERS), code.primes))
+        at += size
+    return found
+
+
+def _teller(me: Party, task: _Task) -> Half:
     """Pass on what dealers tell everybody, but for those that are lost."""
-    told = yield Wait(tag, dealers, size, unless_lost=True)
+    told = yield Wait("root", task.dealers, _DIGEST, unless_lost=True)
     left = np.packbits([dealer in told for dealer in task.dealers]).tobytes()
-    data = left + b"".join(told.get(dealer, bytes(size)) for dealer in task.dealers)
-    me.tell(f"{tag}s", data)
+    me.tell("roots", left + b"".join(told.get(dealer, bytes(_DIGEST)) for dealer in task.dealers))
 
 
 def _refusals(me: Party, task: _Task) -> Half:
-    """With `max_liars`, say who refuses whose pieces."""
-    if me.max_liars:
-        yield from task.told("proof", sum(_proof_sizes(me)))
-        size = -(-me.code.n // 8)
-        refused = yield Wait("refused", tuple(me.roles.holders), size, unless_lost=True)
-        me.tell("refusals", b"".join(refused.get(j, bytes(size)) for j in me.roles.holders))
+    """Say who refuses whose pieces."""
+    yield from task.roots()
+    size = -(-me.code.n // 8)
+    refused = yield Wait("refused", tuple(me.roles.holders), size, unless_lost=True)
+    me.tell("refusals", b"".join(refused.get(j, bytes(size)) for j in me.roles.holders))
 
 
 def _witness(me: Party, task: _Task) -> Half:
-    """The dealers that are kept, and what holders refuse. Everybody notes the same, and the proofs."""
-    proofs = yield from task.told("proof", sum(_proof_sizes(me)))
-    for dealer, proof in proofs.items():
-        me.note(dealer.to_bytes(2) + hashlib.sha256(proof).digest())
+    """The dealers that have dealt, and what holders refuse. Everybody notes the same.
+
+    Where nobody lies, who is refused by some was lost before all pieces were sent, and has not dealt.
+    """
+    roots = yield from task.roots()
+    for dealer, root in roots.items():
+        me.note(dealer.to_bytes(2) + root)
     refused = frozenset[tuple[int, int]]()
-    if task.may_be_lost and me.max_liars:
+    if task.may_be_lost:
         size = -(-me.code.n // 8)
         table = (yield Wait("refusals", (COORDINATOR,), size * me.code.n))[COORDINATOR]
         me.note(bytes(table))
         rows = np.frombuffer(table, dtype=np.uint8).reshape(me.code.n, size)
         said = np.unpackbits(rows, axis=1, count=me.code.n)
-        every = ((j, holder) for holder in me.roles.holders for j in proofs)
+        every = ((j, holder) for holder in me.roles.holders for j in roots)
         refused = frozenset((j, holder) for j, holder in every if said[holder - 1, j - 1])
-    return tuple(proofs), refused
+    if me.max_liars:
+        return tuple(roots), refused
+    return tuple(roots.keys() - {dealer for dealer, _ in refused}), frozenset()
 
 
-def _coefficients(me: Party, size: int) -> Half:
-    """Coefficients of the coin for each level of `_sums` of so many numbers, (levels, P, COVERS, _WIDTH).
+def _seed(me: Party, dealer: int, digests: bytes) -> bytes:
+    """The seed of a dealer's coefficients. All else that it depends on was fixed before the present step."""
+    keys = me.seen + me.step.to_bytes(4) + dealer.to_bytes(2)
+    return hashlib.sha256(b"secfc dealing 2" + keys + digests).digest()
+
+
+def _coefficients(seed: bytes, size: int, moduli: Floats) -> Floats:
+    """Coefficients for each level of `_sums` of so many numbers, shape (levels, P, COVERS, _WIDTH).
 
     They are words of 32 bits. Modulo a prime none is likelier than q = 259 / 2^32.
     """
-    coins = yield Wait("coin", me.roles.comparers, _COIN)
-    drawn = MaskSource(hashlib.sha256(b"secfc dealing 1" + b"".join(coins.values())).digest())
     shape = _levels(size), 1, COVERS, _WIDTH
-    words = np.frombuffer(drawn.octets(_WORD.itemsize * prod(shape)), dtype=_WORD)
-    return reduce(words.reshape(shape).astype(np.float64), me.code.moduli)
+    words = np.frombuffer(MaskSource(seed).octets(_WORD.itemsize * prod(shape)), dtype=_WORD)
+    return reduce(words.reshape(shape).astype(np.float64), moduli)
 
 
 def _levels(size: int) -> int:
-    """Levels after which `_sums` of so many numbers has a number for each cover: 7 for 10^9."""
+    """Levels after which `_sums` of so many numbers has a number for each cover: 9 for 10^9."""
     return 1 if size < _WIDTH else 1 + _levels(COVERS * (size // _WIDTH + 1))
 
 

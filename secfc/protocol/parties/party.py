@@ -109,6 +109,11 @@ class Party:
         return self.number in self.roles.evaluators
 
     @property
+    def seen(self) -> bytes:
+        """A digest of all that was opened to everybody before the present step."""
+        return self._seen
+
+    @property
     def awaited(self) -> tuple[int, ...]:
         """Parties without whose messages it cannot go on."""
         return tuple(sorted({sender for wait in self.waits for sender in self.inbox.missing(wait)}))

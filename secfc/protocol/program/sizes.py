@@ -56,6 +56,6 @@ def most_report_bytes(job: Job, primes: int) -> int:
     """Upper bound of the bytes of a message to or from the coordinator."""
     if not job.is_program:
         return 0
-    told = most_told_bytes(job.n, primes, job.ell + job.t)
+    told = most_told_bytes(job.n)
     counted, opened = max(job.k, job.method.n_init, len(job.opened.to)), 64 * len(job.method.compared)
     return _LETTERS + job.dealers + 2 * packed_bytes((primes, 2 * counted, job.ell)) + opened + told
