@@ -268,7 +268,7 @@ class TestWide:
 def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repeat():
     # Where each is tested. MaskSource, one key and keystream per client and run: test_masks_never_repeat.py;
     # journaled keys, only for the same plaintexts: tests/logs/test_masks.py; coefficients from public
-    # seeds: test_dealing.py, comparing/test_bounded.py, and from coins: operations/test_own_labels.py; those
+    # seeds: test_dealing.py, comparing/test_bounded.py, and from hashes: operations/test_own_labels.py; those
     # that hide nothing, fresh for each check: psu/field_sharing.py; deposits, a fresh key each, and their
     # coefficients from public seeds: protocol/test_deposits.py; keys that the dealer shares:
     # protocol/test_label_keystreams.py; sealing's nonces, and a fresh key of each box: tests/crypto/; the

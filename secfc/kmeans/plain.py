@@ -3,7 +3,7 @@
 from collections.abc import Generator, Sequence
 
 from secfc.field.array_types import Ints, Labels, Objects
-from secfc.kmeans.program import Full
+from secfc.kmeans.program import Means, Summed
 from secfc.operations.full import plain_full
 from secfc.operations.nearest import plain_nearest
 from secfc.operations.pairs import plain_pairs
@@ -23,10 +23,9 @@ class PublicSets:
         return self._start
         yield
 
-    def full(self, sets: Labels) -> Generator[None, None, Full]:
-        """See `Operations.full`."""
-        return plain_full(sets, self._k)
-        yield
+    def _summed(self, means: Means, sets: Labels, before: Labels | None) -> Summed[Means]:
+        same = None if before is None else plain_moved_below(before, sets, [1])[0]
+        return Summed(means=means, full=plain_full(sets, self._k), same=same)
 
     def moved_below(
         self, before: Labels, after: Labels, limits: list[int]
@@ -43,9 +42,10 @@ class Plain(PublicSets):
         super().__init__(start, k)
         self._rows, self._weights = rows, weights
 
-    def means(self, sets: Labels, full: Full) -> Generator[None, None, PlainSums]:
+    def means(self, sets: Labels, before: Labels | None) -> Generator[None, None, Summed[PlainSums]]:
         """See `Operations.means`."""
-        return plain_sums(self._rows, sets, full, self._weights, k=self._k)
+        full = plain_full(sets, self._k)
+        return self._summed(plain_sums(self._rows, sets, full, self._weights, k=self._k), sets, before)
         yield
 
     def nearest(self, means: PlainSums) -> Generator[None, None, Labels]:

@@ -29,11 +29,8 @@ class Operations(Protocol, Generic[Sets, Means]):
     def start(self) -> Generator[None, None, Sets]:
         """The first sets."""
 
-    def full(self, sets: Sets) -> Generator[None, None, Full]:
-        """Which sets have rows."""
-
-    def means(self, sets: Sets, full: Full) -> Generator[None, None, Means]:
-        """The means of sets."""
+    def means(self, sets: Sets, before: Sets | None) -> Generator[None, None, "Summed[Means]"]:
+        """The means of sets, which have rows, and whether they are what they were before."""
 
     def nearest(self, means: Means) -> Generator[None, None, Sets]:
         """The sets of the rows by their nearest mean, ties to the lowest number."""
@@ -47,6 +44,18 @@ class Operations(Protocol, Generic[Sets, Means]):
         self, before: Sets, after: Sets, limits: list[int]
     ) -> Generator[None, None, tuple[bool, ...]]:
         """Whether fewer rows are in other sets than each of the limits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summed(Generic[Means]):
+    """The means of sets. `full` are those that have rows, and `same` says whether no row has moved.
+
+    `same` is None if it was not asked.
+    """
+
+    means: Means
+    full: Full
+    same: bool | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,36 +81,49 @@ def lloyd(
     If sets still changed, one more assignment follows.
     """
     sets = yield from run.start()
-    full = yield from run.full(sets)
+    of = yield from run.means(sets, None)
     before, change, n_iter = None, Change.MUCH, 0
     while change is Change.MUCH and n_iter < max_iter:
         n_iter += 1
-        means = yield from run.means(sets, full)
-        labels = yield from run.nearest(means)
-        asked, sets, refilled = sets, labels, False
-        full = yield from run.full(labels)
-        if len(full) < k:
-            sets, refilled = yield from run.refill(labels, means, [h for h in range(k) if h not in full])
-            full = (yield from run.full(sets)) if refilled else full
-        change = yield from _change(run, asked, sets, before, labels, fewest)
+        labels = yield from run.nearest(of.means)
+        # Rows have moved if a set is empty that was not. If it was, nobody asks before others move to it.
+        asked, sets, means, known = sets, labels, of.means, len(of.full) == k
+        of = yield from run.means(labels, asked if known else None)
+        if len(of.full) < k:
+            sets, refilled = yield from run.refill(labels, means, [h for h in range(k) if h not in of.full])
+            of = (yield from run.means(sets, asked if known else None)) if refilled else of
+        change = yield from _change(run, asked, sets, before, labels, fewest, of.same)
         before = labels
     if change is not Change.NOTHING:
-        means = yield from run.means(sets, full)
+        means = of.means
         labels = yield from run.nearest(means)
     converged = change is not Change.MUCH
-    return Ended(labels=labels, means=means, full=full, n_iter=n_iter, converged=converged)
+    return Ended(labels=labels, means=means, full=of.full, n_iter=n_iter, converged=converged)
 
 
 def _change(
-    run: Operations[Sets, Means], asked: Sets, sets: Sets, before: Sets | None, labels: Sets, fewest: int
+    run: Operations[Sets, Means],
+    asked: Sets,
+    sets: Sets,
+    before: Sets | None,
+    labels: Sets,
+    fewest: int,
+    same: bool | None,
 ) -> Generator[None, None, Change]:
-    """`before` are the labels of the iteration before; the first has none, and changes much or nothing."""
+    """`before` are the labels of the iteration before; the first has none, and changes much or nothing.
+
+    `same` says whether `sets` are `asked`, if it is known.
+    """
+    if same is None:
+        (same,) = yield from run.moved_below(asked, sets, [1])
+    if same:
+        return Change.NOTHING
     if before is None:
-        (fixed,) = yield from run.moved_below(asked, sets, [1])
-        return Change.NOTHING if fixed else Change.MUCH
+        return Change.MUCH
     if before is not asked or labels is not sets:  # rows have moved to empty sets
-        (fixed,) = yield from run.moved_below(asked, sets, [1])
-        if fixed:
-            return Change.NOTHING
-    same, few = yield from run.moved_below(before, labels, [1, fewest])
-    return Change.NOTHING if same else Change.FEW if few else Change.MUCH
+        unmoved, few = yield from run.moved_below(before, labels, [1, fewest])
+        return Change.NOTHING if unmoved else Change.FEW if few else Change.MUCH
+    if fewest == 1:
+        return Change.MUCH
+    (few,) = yield from run.moved_below(before, labels, [fewest])
+    return Change.FEW if few else Change.MUCH

@@ -16,7 +16,7 @@ from secfc.field.packing import unpack
 from secfc.kmeans.compare import SquaredDistances, quotients
 from secfc.kmeans.compare import nearest as nearest_of
 from secfc.kmeans.plain import PublicSets
-from secfc.kmeans.program import Full
+from secfc.kmeans.program import Summed
 from secfc.kmeans.relocation import relocate
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import decoded_sum
@@ -43,12 +43,12 @@ class Coded(PublicSets):
         self._me, self._rows, self._weights = me, rows, weights
         self._own: Shares | None = None  # at the coordinator: each row's distance to its nearest mean
 
-    def means(self, sets: Labels, full: Full) -> Generator[None, None, CodedMeans]:
+    def means(self, sets: Labels, before: Labels | None) -> Generator[None, None, Summed[CodedMeans]]:
         """See `Operations.means`."""
         inside = np.where(sets == np.arange(self._k)[:, np.newaxis], self._weights, 0)
         sums = self._rows.sums(self._me.public(inside))
         sums = Shared(sums.primes, sums.shape, sums.residues)  # of public sets: of the degree of rows
-        return CodedMeans(sums=sums, sizes=inside.sum(axis=1))
+        return self._summed(CodedMeans(sums=sums, sizes=inside.sum(axis=1)), sets, before)
         yield
 
     def nearest(self, means: CodedMeans) -> Generator[None, None, Labels]:

@@ -25,22 +25,16 @@ def opened(me: Party, product: Shared) -> Generator[None, None, Floats]:
 
     The sharing must be uniform among those of its segments: add <0> before.
     """
-    halves = [_receiver(me, product.size)]
-    if product.residues is not None:
-        halves.append(_holder(me, product.residues[:1]))
-    found: list[Floats] = yield from me.together(halves)
+    found: list[Floats] = yield from me.together([opening(me, product)])
     return found[0]
 
 
-def _holder(me: Party, residues: Floats) -> Half:
-    me.tell("share", to_bytes(residues, me.code.primes[:1]))
-    return
-    yield
-
-
-def _receiver(me: Party, size: int) -> Half:
+def opening(me: Party, product: Shared) -> Half:
+    """The same as a half of a step."""
+    if product.residues is not None:
+        me.tell("share", to_bytes(product.residues[:1], me.code.primes[:1]))
     alone = replace(me, code=me.code.first_prime())
-    return (yield from opened_shares(alone, "share", size, wide=True))[0]
+    return (yield from opened_shares(alone, "share", product.size, wide=True))[0]
 
 
 def opened_bits(me: Party, bits: HiddenBits) -> Generator[None, None, tuple[bool, ...]]:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Generator, Sequence
 
 from secfc.field.array_types import Ints
-from secfc.kmeans.program import Full
-from secfc.operations.full import full_sets
+from secfc.kmeans.program import Summed
+from secfc.operations.full import summed
 from secfc.operations.nearest import nearest
 from secfc.operations.refill import refilled
-from secfc.operations.sums import Sums, sums_of
+from secfc.operations.sums import Sums
 from secfc.operations.unmoved import moved_below
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
@@ -38,18 +38,15 @@ class Secure:
         """See `Operations.start`."""
         return (yield from self._start)
 
-    def full(self, sets: Shared) -> Generator[None, None, Full]:
-        """See `Operations.full`."""
-        return (yield from full_sets(self._me, sets))
-
-    def means(self, sets: Shared, full: Full) -> Generator[None, None, Sums]:
+    def means(self, sets: Shared, before: Shared | None) -> Generator[None, None, Summed[Sums]]:
         """See `Operations.means`."""
-        self._me.round += 1
-        self._on_round(self._me.round)
-        return (yield from sums_of(self._me, sets, self._rows, full, self._weights))
+        sums, same = yield from summed(self._me, sets, self._rows, self._weights, before)
+        return Summed(means=sums, full=sums.full, same=same)
 
     def nearest(self, means: Sums) -> Generator[None, None, Shared]:
         """See `Operations.nearest`."""
+        self._me.round += 1
+        self._on_round(self._me.round)
         return (yield from nearest(self._me, means, self._rows, k=self._k))
 
     def refill(

@@ -52,12 +52,26 @@ def sums_of(
     me: Party, sets: Shared, rows: Rows, full: tuple[int, ...], weights: Ints
 ) -> Generator[None, None, Sums]:
     """Of sets, shape (k, m), and rows, with public weights, shape (m,)."""
-    weighted = sets if (weights == 1).all() else sets * weights
-    sizes, k = weighted.sum(1), sets.shape[0]
+    products = products_of(sets, rows, weights)
+    return sums_in((yield from reduced(me, products)), sets, rows, full, weights)
+
+
+def products_of(sets: Shared, rows: Rows, weights: Ints) -> Shared:
+    """What is to be reduced: sums, and products of sizes."""
+    weighted = _weighted(sets, weights)
+    sizes, (first, second) = weighted.sum(1), np.triu_indices(sets.shape[0])
+    return joined([rows.sums(weighted).reshape(-1), sizes[first] * sizes[second]], 0)
+
+
+def sums_in(reduced: Shared, sets: Shared, rows: Rows, full: tuple[int, ...], weights: Ints) -> Sums:
+    """The sums in what was reduced."""
+    k, width = sets.shape[0], rows.width
     first, second = np.triu_indices(k)
     number = np.empty((k, k), dtype=np.int64)
     number[first, second] = number[second, first] = np.arange(first.size)
-    wide = [rows.sums(weighted).reshape(k * rows.width), sizes[first] * sizes[second]]
-    found = yield from reduced(me, joined(wide, 0))
-    sums, products = found[: k * rows.width].reshape(k, rows.width), found[k * rows.width :]
-    return Sums(sums=sums, sizes=sizes, products=products[number], full=full)
+    sums, products = reduced[: k * width].reshape(k, width), reduced[k * width :]
+    return Sums(sums=sums, sizes=_weighted(sets, weights).sum(1), products=products[number], full=full)
+
+
+def _weighted(sets: Shared, weights: Ints) -> Shared:
+    return sets if (weights == 1).all() else sets * weights

@@ -11,8 +11,8 @@ from secfc.field.array_types import Labels
 from secfc.operations.masked import masked, packed
 from secfc.operations.nonzero import nonzero
 from secfc.operations.opening import opened_bits
-from secfc.operations.reduction import reduced
 from secfc.operations.signs import below_zero, hidden_signs
+from secfc.protocol.parties.dealing import combined
 from secfc.protocol.parties.party import Party
 from secfc.sharing.shared import Shared, joined
 
@@ -30,12 +30,20 @@ def moved_below(
 
     Whether none has moved is opened without a comparison.
     """
+    if max(limits) == 1:
+        (some,) = yield from nonzero(me, changes(me, before, after))
+        return (not some,) * len(limits)
     m = before.shape[1]
     moved = (m - (before * after).sum(1).sum(0)).reshape(1)
-    if max(limits) == 1:
-        (some,) = yield from nonzero(me, (yield from reduced(me, moved)))
-        return (not some,) * len(limits)
     return (yield from below(me, joined([moved] * len(limits), 0), limits))
+
+
+def changes(me: Party, before: Shared, after: Shared) -> Shared:
+    """A vector, shape (1, width), that is 0 if no row has moved.
+
+    Else it is 0 with a probability below 2^-140. The last set follows from the others.
+    """
+    return combined(me, b"moved", (after - before)[:-1].reshape(-1))
 
 
 def below(me: Party, counts: Shared, limits: list[int]) -> Generator[None, None, tuple[bool, ...]]:

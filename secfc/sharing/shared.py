@@ -85,6 +85,11 @@ class Shared:
             lambda: np.empty(self.shape, np.bool_).reshape(shape).shape,
         )
 
+    def modulo_first(self) -> Self:
+        """The same modulo the first prime alone."""
+        found = None if self.residues is None else self.residues[:1]
+        return type(self)(self.primes[:1], self.shape, found, wide=self.wide)
+
     def _made(
         self, of: Callable[[Floats], Floats], shape: Callable[[], tuple[int, ...]] | None = None
     ) -> Self:

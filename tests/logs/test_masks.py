@@ -266,7 +266,14 @@ class Uses:
             def decrypt_into(self, *given):
                 return self._real.decrypt_into(*given)
 
+        sealed_parts = channel._sealed
+
+        def sealed(key, nonce, associated, parts, size):
+            Recorded(key)._note(nonce, b"".join(parts))
+            return sealed_parts(key, nonce, associated, parts, size)
+
         self._patch.setattr(channel, "AESGCM", Recorded)
+        self._patch.setattr(channel, "_sealed", sealed)
 
 
 @pytest.fixture

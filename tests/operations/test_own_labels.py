@@ -63,7 +63,7 @@ def test_rows_move_to_emptied_clusters_and_lie_on_their_means_among_the_cases(mo
     assert {True, False} == set(moved)
 
 
-@pytest.mark.parametrize("step", [1, 5, 12, 20])
+@pytest.mark.parametrize("step", [1, 5, 9, 14])
 def test_a_holder_that_is_lost_after_it_dealt_keeps_its_rows_in(step):
     _, rows, start, k = drawn_case(8)
     net = Net(rows, start, k, n=5)
@@ -100,11 +100,11 @@ def test_no_key_is_used_twice_and_none_outside_its_pair(monkeypatch):
 
 
 def test_if_all_sets_are_opened_as_empty_the_run_ends(monkeypatch):
-    def opened(me, product):
-        return np.zeros((len(me.code.primes), me.code.ell, product.size))
+    def opening(me, product):
+        return np.zeros((me.code.ell, product.size))
         yield
 
-    monkeypatch.setattr(nonzero, "opened", opened)
+    monkeypatch.setattr(nonzero, "opening", opening)
     _, rows, start, k = drawn_case(4)
     with pytest.raises(CheatError, match=r"^no set has rows: a holder has sent wrong shares$"):
         Net(rows, start, k).run()

@@ -20,7 +20,7 @@ from secfc.operations.ending.inertia import opened_first_bits
 from secfc.operations.ending.large_enough import lacking
 from secfc.operations.ending.spreads import sums_of_squares
 from secfc.operations.ending.to_recipients import opened_to
-from secfc.operations.full import full_sets
+from secfc.operations.full import full_sets, summed
 from secfc.operations.masked import masked, packed
 from secfc.operations.nearest import nearest, shared_bits
 from secfc.operations.opening import opened
@@ -58,6 +58,12 @@ def masks(me, shares):
 
 def adds(me, labels, of):
     return (yield from sums_of(me, labels, of, (0, 1), np.ones(of.m, dtype=np.int64)))
+
+
+def adds_and_asks(me, labels, before, of):
+    weights = np.ones(of.m, dtype=np.int64)
+    _, none = yield from summed(me, labels, of, weights, None)
+    return none, (yield from summed(me, labels, of, weights, before))
 
 
 def compares(me, sums, sizes, of):
@@ -150,6 +156,12 @@ CASES = {
     "opened": (opens, wide(X, X)),
     "full": (full_sets, sets(3, [0, 1, 1], [1, 0, 0])),
     "sums": (adds, sets(2, [0, 1], [1, 1]), rows([3, 5], [4, 8])),
+    "summed": (
+        adds_and_asks,
+        sets(2, [0, 1], [1, 0]),
+        sets(2, [1, 1], [0, 0]),
+        rows([3, 5], [4, 8]),
+    ),
     "masked": (masks, wide(X, Y)),
     "pairs": (
         compares,

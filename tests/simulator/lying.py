@@ -469,3 +469,7 @@ class _Channel:
             return self._honest.seal(purpose, part=part, payload=changed, round_=round_)
 
         return self._sealed(_BY_PURPOSE[purpose], self._peer, (round_, part), bytes(payload), seal)
+
+    def seal_parts(self, purpose: bytes, *, part: int, parts: Any, round_: int = 0) -> Sealed:
+        """The same of a payload in parts."""
+        return self.seal(purpose, part=part, payload=b"".join(parts), round_=round_)

@@ -177,7 +177,7 @@ MUTANTS = (
     Mutant(
         "a message with other numbers ends the run",
         "secfc.protocol.parties.inbox",
-        "if place.step == self._step and place.seen != self._seen and sender in self._may_lie:",
+        "if saw_other and sender in self._may_lie:",
         "if False:",
     ),
     Mutant(
@@ -195,13 +195,13 @@ MUTANTS = (
     Mutant(
         "sums without weights",
         "secfc.operations.sums",
-        "weighted = sets if (weights == 1).all() else sets * weights",
-        "weighted = sets",
+        "return sets if (weights == 1).all() else sets * weights",
+        "return sets",
     ),
     Mutant(
         "no rows for empty sets",
         "secfc.kmeans.program",
-        "        if len(full) < k:\n",
+        "        if len(of.full) < k:\n",
         "        if False:\n",
     ),
     Mutant(

@@ -69,7 +69,14 @@ class Records:
             def decrypt_into(self, *given: Any) -> int:
                 return self._real.decrypt_into(*given)
 
+        sealed_parts = channel._sealed
+
+        def sealed(key: bytes, nonce: bytes, *rest: Any) -> channel.Sealed:
+            records.sealed[key, bytes(nonce)] += 1
+            return sealed_parts(key, nonce, *rest)
+
         monkeypatch.setattr(channel, "AESGCM", Recorded)
+        monkeypatch.setattr(channel, "_sealed", sealed)
 
     def _of_a_source(self, algorithm: Any, mode: Any) -> Any:
         assert mode.nonce == bytes(16)

@@ -141,6 +141,22 @@ def dealt_by_owners(
     return (yield from _dealings(me, _Task(sizes=sizes, zeros=0, may_be_lost=True), segments))
 
 
+def combined(me: Party, label: bytes, numbers: Shared) -> Shared:
+    """`COVERS` public combinations of [x], shape (size,), modulo the first prime: shape (1, COVERS).
+
+    Coefficients follow from a hash of the label and of all that was opened, so also of all that was dealt. If
+    x is not 0, all combinations are 0 with the probability of a wrong share that stays unnoticed.
+    """
+    first = numbers.modulo_first()
+    if first.residues is None:
+        return Shared(first.primes, (1, COVERS), None)
+    seed = hashlib.sha256(b"secfc combined 1" + me.transcript + label).digest()
+    moduli = me.code.first_prime().moduli
+    factors, covers = _coefficients(seed, numbers.size, moduli), np.zeros((1, 1, COVERS))
+    values = np.concatenate([first.residues.reshape(1, 1, -1), covers], axis=2)
+    return Shared(first.primes, (1, COVERS), _sums(values, factors, moduli))
+
+
 def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None, None, Dealings]:
     halves = [_witness(me, task), _party(me, task, segments)]
     if task.may_be_lost and me.number == COORDINATOR:

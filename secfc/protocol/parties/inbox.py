@@ -5,7 +5,7 @@ Order, duplicates, and what comes too early or too late are here and nowhere els
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from secfc.comparing.role import Data
@@ -62,6 +62,7 @@ class Inbox:
     ) -> None:
         self._parties, self._may_lie, self._most = parties, may_lie, most
         self._step, self._seen = 0, b""
+        self._of_some: Mapping[int, bytes] = {}
         self.lost: set[int] = set()
         self._held = dict[int, dict[int, dict[str, tuple[bytes, Data]]]]()  # by step, sender and tag
         self._bytes = Counter[int]()  # by sender
@@ -73,19 +74,23 @@ class Inbox:
     def __repr__(self) -> str:
         return f"Inbox(step={self._step})"
 
-    def begin(self, step: int, seen: bytes) -> None:
+    def begin(self, step: int, seen: bytes, of_some: Mapping[int, bytes] | None = None) -> None:
         """Move to the next step. What nothing awaited in the last one is dropped.
 
-        `seen` is what the party itself saw opened, see `Place`.
+        `seen` is what the party itself saw opened, see `Place`. `of_some` is what it saw together with some
+        parties, by party.
         """
         for sender, of_sender in self._held.pop(self._step, {}).items():
             self._bytes[sender] -= sum(len(data) for _, data in of_sender.values())
-        self._step, self._seen = step, seen
+        self._step, self._seen, self._of_some = step, seen, of_some or {}
         for sender in self._may_lie & self._held.get(step, {}).keys():
             of_sender = self._held[step][sender]
-            for tag in [tag for tag, (told, _) in of_sender.items() if told != seen]:
+            for tag in [tag for tag, (told, _) in of_sender.items() if told != self._seen_with(sender)]:
                 self._bytes[sender] -= len(of_sender.pop(tag)[1])
                 self.lost.add(sender)
+
+    def _seen_with(self, sender: int) -> bytes:
+        return self._of_some.get(sender, self._seen)
 
     def has_had(self, sender: int, place: Place) -> bool:
         """Whether a message with this tag is held of this step. Nobody knows it of steps that are over."""
@@ -136,7 +141,8 @@ class Inbox:
         self.check(sender, letters)
         for place, data in letters:
             self._last[sender] = max(place.step, self._last.get(sender, 0))
-            if place.step == self._step and place.seen != self._seen and sender in self._may_lie:
+            saw_other = place.step == self._step and place.seen != self._seen_with(sender)
+            if saw_other and sender in self._may_lie:
                 self.lost.add(sender)
             elif place.step >= self._step:
                 of_sender = self._held.setdefault(place.step, {}).setdefault(sender, {})
@@ -150,6 +156,8 @@ class Inbox:
         """
         held, count = self._held.get(self._step, {}), len(wanted.senders)
         missing = {j for j in wanted.senders if wanted.tag not in held.get(j, ())}
+        if not missing:
+            return True
         missing -= self.lost if wanted.unless_lost else set()
         over = {j for j in missing if self._has_gone_on(j, alone=wanted.alone)}
         if wanted.unless_lost:
@@ -188,7 +196,7 @@ class Inbox:
             if wanted.tag not in held.get(sender, ()):
                 continue
             seen, data = held[sender][wanted.tag]
-            if seen != self._seen:
+            if seen != self._seen_with(sender):
                 text = f"party {sender} saw other numbers opened before step {self._step}"
                 raise CheatError(text, code=Code.BAD_MESSAGE, clients=_named(sender))
             if wanted.unless_lost and len(data) != wanted.size and sender in self._may_lie:

@@ -8,6 +8,7 @@ generator. It sends by `Party.send`, yields what it awaits, and receives the byt
 import hashlib
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,11 @@ class Roles:
         """Numbers of the parties that keep shares."""
         return range(1, self.n + 1)
 
+    @cached_property
+    def insiders(self) -> frozenset[int]:
+        """Holders and evaluators: they see masked numbers that others do not see."""
+        return frozenset({*self.holders, *self.evaluators})
+
     @property
     def everybody(self) -> tuple[int, ...]:
         """All parties, with helpers and the coordinator."""
@@ -88,7 +94,9 @@ class Party:
     outbox: list[tuple[int, Place, Data]] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)  # of its halves, while it cannot go on
     stock: tuple[Shared, Shared] | None = None
+    _inside: bytes = b""  # a digest of what holders and evaluators saw
     _seen: bytes = b""  # the transcript before the present step
+    _seen_inside: bytes = b""  # the same with `_inside`
 
     def __repr__(self) -> str:
         return f"Party(number={self.number}, step={self.step})"
@@ -138,7 +146,9 @@ class Party:
 
     def send(self, recipient: int, tag: str, data: Data) -> None:
         """Send a message of the present step, which is not changed any more. One to itself does not leave."""
-        place = Place(self.step, tag, self._seen)
+        insiders = self.roles.insiders
+        inside = self.number in insiders and recipient in insiders
+        place = Place(self.step, tag, self._seen_inside if inside else self._seen)
         if recipient == self.number:
             self.inbox.put(self.number, place, data)
         else:
@@ -160,10 +170,16 @@ class Party:
         """Note what was opened to everybody. Keys of later steps follow from it (`keys`)."""
         self.transcript = hashlib.sha256(self.transcript + opened).digest()
 
+    def note_inside(self, opened: Data) -> None:
+        """Note what was opened to holders and evaluators alone. What these tell each other then shows it."""
+        self._inside = hashlib.sha256(self._inside + hashlib.sha256(opened).digest()).digest()
+
     def together(self, halves: Sequence[Half]) -> Generator[None, None, list[Any]]:
         """Run halves side by side as one step, until all have ended. Return their results in order."""
         self.step, self._seen = self.step + 1, self.transcript
-        self.inbox.begin(self.step, self._seen)
+        self._seen_inside = hashlib.sha256(self._seen + self._inside).digest()
+        insiders = self.roles.insiders if self.number in self.roles.insiders else frozenset[int]()
+        self.inbox.begin(self.step, self._seen, dict.fromkeys(insiders, self._seen_inside))
         results: list[Any] = [None] * len(halves)
         waiting: dict[int, Wait] = {}
 
