@@ -21,7 +21,7 @@ from secfc.kmeans.measures import CentreDistances, Measures, histogram, measures
 from secfc.kmeans.relocation import relocate
 from secfc.kmeans.score import score
 from secfc.kmeans.sets import set_sizes
-from secfc.kmeans.several import Best
+from secfc.kmeans.several.best_starts import Best
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
 from secfc.protocol.job.cases import Start

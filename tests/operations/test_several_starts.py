@@ -9,9 +9,9 @@ from plaintext_baselines import ExactLloyd
 from secfc.errors import CheatError
 from secfc.field.primes import primes_of
 from secfc.kmeans import score as rule
-from secfc.kmeans.plain_starts import PlainStarts
 from secfc.kmeans.score import inertia_of
-from secfc.kmeans.several import Best, best_starts
+from secfc.kmeans.several.best_starts import Best, best_starts
+from secfc.kmeans.several.plain_starts import PlainStarts
 from secfc.kmeans.start import random_partition
 from secfc.operations.ending import best, inertia
 from secfc.operations.ending.fit import fit_residues

@@ -1,13 +1,19 @@
 """Programs with several starts or several k: lost clients, limits, and what the server and owners learn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from protocol.test_program import AT_ALL, ROWS, assert_exact, net_of, run_without
 
 from plaintext_baselines import ExactLloyd
+from secfc.drivers.deposits.committee import Committee
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.setup import Setup
 from secfc.errors import LimitError, ParameterError
 from secfc.kmeans.start import random_partition
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.protocol.parties.party import Party
 from secfc.protocol.program import clusterings
 
@@ -106,3 +112,15 @@ def test_an_inertia_whose_modulus_does_not_fit_is_refused():
     text = r"^an inertia of 1000000 rows take \d+ bits, the modulus has 191: lower precision by \d+ bits"
     with pytest.raises(ParameterError, match=text):
         net.job.residues(10**6)
+
+
+def test_owners_of_deposits_open_the_labels_of_a_k_below_the_largest():
+    rows = [np.array([[0.0, 0.0], [9.0, 9.0]]), np.array([[0.0, 0.1], [9.0, 9.2], [0.1, 0.0]])]
+    job = make_job(n=3, k=3, t=1, ell=1, d=2, bound=20.0, compared=(2, 3), reveal_inertia=True, seed=0)
+    setup = Setup(job=job, rows=rows, starts=None, names=["a", "b", "c"], limits=Limits(reveal_inertia=True))
+    committee = Committee.of(job, rows, keeps=False)
+    outcome = run_in_process(replace(setup, job=committee.job, committee=committee))
+    assert outcome.k == 2
+    first, second = outcome.labels
+    assert first.tolist() == second[:2].tolist()
+    assert second.tolist() == [first[0], first[1], first[0]]

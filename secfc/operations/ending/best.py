@@ -11,7 +11,7 @@ import numpy as np
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.kmeans.score import NEAR
-from secfc.kmeans.several import Best
+from secfc.kmeans.several.best_starts import Best
 from secfc.operations.nearest import negative
 from secfc.operations.nonzero import nonzero
 from secfc.operations.opening import opened

@@ -6,7 +6,7 @@ from dataclasses import replace
 from secfc.field.array_types import Ints
 from secfc.kmeans.program import Ended
 from secfc.kmeans.score import INERTIA, SCORE, most_score
-from secfc.kmeans.several import Best
+from secfc.kmeans.several.best_starts import Best
 from secfc.operations.ending.best import best_start
 from secfc.operations.ending.fit import scores_of
 from secfc.operations.ending.inertia import opened_first_bits
@@ -19,7 +19,9 @@ from secfc.sharing.shared import Shared, joined
 
 
 class SecureStarts:
-    """See `secfc.kmeans.several.Starts`. A fit is [X] with the spare bits of a score, of an inertia, or both.
+    """See `secfc.kmeans.several.best_starts.Starts`.
+
+    A fit is [X] with the spare bits of a score, of an inertia, or both.
 
     `next_start` gives the operations of the next start with so many clusters. A start's score is needed if it
     `compares` starts, and its inertia if it `opens` that of the best. `radius` bounds the norm of a row.

@@ -7,7 +7,7 @@ from math import inf, isfinite
 from secfc.field.array_types import Labels
 from secfc.kmeans.measures import calinski_harabasz
 from secfc.kmeans.score import inertia_of
-from secfc.kmeans.several import Best, Kept
+from secfc.kmeans.several.best_starts import Best, Kept
 from secfc.operations.sums import Sums
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout

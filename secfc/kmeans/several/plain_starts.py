@@ -1,4 +1,4 @@
-"""Several starts in the clear, by one that sees all rows: with them `secfc.kmeans.several` is an oracle."""
+"""Several starts in the clear, by one that sees all rows: with them the program is an oracle."""
 
 from collections.abc import Generator, Iterable, Sequence
 
@@ -6,7 +6,7 @@ from secfc.field.array_types import Ints, Labels, Objects
 from secfc.kmeans.plain import Plain
 from secfc.kmeans.program import Ended
 from secfc.kmeans.score import INERTIA, SCORE, first_bits
-from secfc.kmeans.several import Best
+from secfc.kmeans.several.best_starts import Best
 from secfc.operations.ending.best import plain_best
 from secfc.operations.ending.fit import plain_scores
 from secfc.operations.sums import PlainSums

@@ -1,0 +1,1 @@
+"""Several starts as one program, and the same in the clear."""
