@@ -25,6 +25,7 @@ class SecureStarts:
 
     `next_start` gives the operations of the next start with so many clusters. A start's score is needed if it
     `compares` starts, and its inertia if it `opens` that of the best. `radius` bounds the norm of a row.
+    Where sums over final sets are opened, these are kept `whole`.
     """
 
     def __init__(
@@ -37,11 +38,13 @@ class SecureStarts:
         radius: int,
         compares: bool,
         opens: bool,
+        whole: bool = False,
     ) -> None:
         self._me, self._rows, self._weights, self._next = me, rows, weights, next_start
         self._most = most_score(int(weights.sum()), radius**2, INERTIA)
         self._spares = [spare for spare, needed in ((SCORE, compares), (INERTIA, opens)) if needed]
         self._norms: Shared | None = None
+        self._whole = whole
 
     def begin(self, k: int) -> Secure:
         """See `Starts.begin`."""
@@ -59,7 +62,9 @@ class SecureStarts:
         )
 
     def stored(self, ended: Ended[Shared, Sums]) -> Ended[Shared, Sums]:
-        """See `Starts.stored`: labels modulo the first prime, modulo which owners open them."""
+        """See `Starts.stored`: if not `whole`, labels modulo the prime modulo which owners open them."""
+        if self._whole:
+            return ended
         labels = ended.labels
         residues = None if labels.residues is None else labels.residues[:1].copy()
         return replace(ended, labels=Shared(labels.primes[:1], labels.shape, residues))

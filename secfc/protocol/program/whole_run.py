@@ -120,7 +120,14 @@ def whole_run(
 
     compares, opens = method.n_init > 1, job.opens_inertia
     starts = SecureStarts(
-        me, shared.rows, weights, next_start, radius=job.radius, compares=compares, opens=opens
+        me,
+        shared.rows,
+        weights,
+        next_start,
+        radius=job.radius,
+        compares=compares,
+        opens=opens,
+        whole=bool(job.opened.to),
     )
     fewest = Stopping(m=layout.m, max_iter=method.max_iter, tol_moved=method.tol_moved).fewest
     kept = yield from best_starts(starts, method.starts, max_iter=method.max_iter, fewest=fewest, opens=opens)
