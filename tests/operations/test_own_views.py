@@ -28,7 +28,7 @@ from secfc.operations.pairs import pairs, planes_of
 from secfc.operations.reduction import reduced
 from secfc.operations.refill import refilled
 from secfc.operations.secure import Secure
-from secfc.operations.starts.plus_plus import chosen_of, drawn_rows, least
+from secfc.operations.starts.plus_plus import Candidates, best_of, drawn_rows
 from secfc.operations.starts.public import public_sets
 from secfc.operations.sums import Sums, sums_of
 from secfc.operations.to_owners import to_owners
@@ -99,9 +99,10 @@ def draws(me, amounts, numbers):
     return (yield from drawn_rows(me, amounts, numbers))
 
 
-def chooses(me, one, others, totals):
-    nearer = yield from least(me, one, others)
-    return (yield from chosen_of(me, totals, nearer))
+def chooses(me, closest, drawn, of):
+    norms = yield from reduced(me, of.norms)
+    start = Candidates(rows=of, weights=np.array([1, 2]), norms=norms, closest=closest)
+    return (yield from best_of(me, start, drawn, last=False))
 
 
 def scores(me, labels, sums, sizes, of):
@@ -191,11 +192,11 @@ CASES = {
         rows([0, 1, 5], [7, 3, 4]),
     ),
     "drawn": (draws, shared([1, 3], [2, 1], spread=in_first), shared([1, 0], [0, 1])),
-    "chosen": (
+    "candidates": (
         chooses,
-        shared([[3, 1]], [[1, 2]], spread=in_first),
-        shared([[2, 1], [0, 5]], [[1, 4], [2, 0]], spread=in_first),
-        shared([3, 5], [5, 0], spread=in_first),
+        shared([3, 1], [1, 2], spread=in_first),
+        sets(2, [0, 1], [1, 0]),
+        rows([3, 5], [4, 8]),
     ),
     "scores": (
         scores,

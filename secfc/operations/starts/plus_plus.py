@@ -12,6 +12,7 @@ public, so the bits of a set add up to 1, whatever one that lies does to others.
 """
 
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -81,17 +82,30 @@ def plus_plus(
     """
     numbers, count = (yield from random_numbers(me, numbers_of(k), repeated)), candidates_of(k)
     chosen = [(yield from drawn_rows(me, me.constant([1] * rows.m) * weights, numbers[:1]))]
-    if k > 1:
-        closest = yield from _distances(me, chosen[0], rows)
+    if k == 1:
+        return chosen[0]
+    norms = yield from reduced(me, rows.norms)
+    row = yield from reduced(me, rows.sums(chosen[0]))
+    closest = (yield from reduced(me, _distances(rows, norms, row))).reshape(rows.m)
     for first in range(1, numbers.size, count):
-        amounts = closest.reshape(rows.m) * weights
-        drawn = yield from drawn_rows(me, amounts, numbers[first : first + count])
-        nearer = yield from least(me, closest, (yield from _distances(me, drawn, rows)))
-        values = [drawn] if first + count == numbers.size else [drawn, nearer]
-        best = yield from chosen_of(me, (nearer * weights).sum(1), joined(values, 1))
-        chosen.append(best[:, : rows.m])
-        closest = best[:, rows.m :]
+        drawn = yield from drawn_rows(me, closest * weights, numbers[first : first + count])
+        start = Candidates(rows=rows, weights=weights, norms=norms, closest=closest)
+        best, closest = yield from best_of(me, start, drawn, last=first + count == numbers.size)
+        chosen.append(best)
     return joined(chosen, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidates:
+    """What candidates are compared by: [D] of the rows so far, `closest`, and [|f|^2], `norms`, shapes (m,).
+
+    The segments of both are to be added up.
+    """
+
+    rows: Rows
+    weights: Ints = field(repr=False)
+    norms: Shared
+    closest: Shared
 
 
 def drawn_rows(me: Party, amounts: Shared, numbers: Shared) -> Generator[None, None, Shared]:
@@ -106,21 +120,41 @@ def drawn_rows(me: Party, amounts: Shared, numbers: Shared) -> Generator[None, N
     return joined([above[:, :-1], bits[1]], 1) - joined([bits[0], above[:, :-1]], 1)
 
 
-def _distances(me: Party, chosen: Shared, rows: Rows) -> Generator[None, None, Shared]:
-    """[D], shape (c, m), of all rows to c rows, one-hot, shape (c, m). Segments of D are to be added up."""
-    of_rows = yield from reduced(me, rows.sums(chosen))
-    norms = (of_rows * of_rows).sum(1).reshape(-1, 1)
-    return (yield from reduced(me, rows.norms + rows.product(of_rows * -2) + norms))
+def best_of(
+    me: Party, of: Candidates, drawn: Shared, *, last: bool
+) -> Generator[None, None, tuple[Shared, Shared]]:
+    """The best of drawn rows, one-hot, shape (c, m), and [D] with it unless it is the `last` row.
 
-
-def least(me: Party, one: Shared, others: Shared) -> Generator[None, None, Shared]:
-    """The lesser of each number and the one above it, shapes (1, m) and (c, m).
-
-    Segments of numbers are to be added up.
+    Distances to the others are not reduced: totals are sums of products.
     """
-    differences = others - one
-    below = yield from _negative(me, differences)
-    return one + (yield from reduced(me, below * differences))
+    rows, closest = of.rows, of.closest
+    of_rows = yield from reduced(me, rows.sums(drawn))
+    below = yield from _negative(me, _distances(rows, of.norms, of_rows) - closest)
+    totals = yield from _totals(me, of, of_rows, below)
+    best = yield from chosen_of(me, totals, joined([drawn] if last else [drawn, below, of_rows], 1))
+    if last:
+        return best, closest
+    row, below = best[:, 2 * rows.m :], best[:, rows.m : 2 * rows.m].reshape(rows.m)
+    distances = (yield from reduced(me, _distances(rows, of.norms, row))).reshape(rows.m)
+    nearer = closest + (yield from reduced(me, below * (distances - closest)))
+    return best[:, : rows.m], nearer
+
+
+def _distances(rows: Rows, norms: Shared, of_rows: Shared) -> Shared:
+    """<D>, shape (c, m), of all rows to those with values, shape (c, width); segments are to be added up."""
+    return norms + rows.product(of_rows * -2) + (of_rows * of_rows).sum(1).reshape(-1, 1)
+
+
+def _totals(me: Party, of: Candidates, of_rows: Shared, below: Shared) -> Generator[None, None, Shared]:
+    """<sum of w (D - closest) over the rows that are nearer>, shape (c,), whose segments are to be added up.
+
+    With row c it is sum of w (|f|^2 - closest) + n |f_c|^2 - 2 <f_c, sum of w f>, n the weight of these rows.
+    """
+    nearer, squares = below * of.weights, (of_rows * of_rows).sum(1)
+    small = yield from reduced(me, joined([of.rows.sums(nearer).reshape(of_rows.size), squares], 0))
+    sums, squares = small[: of_rows.size].reshape(*of_rows.shape), small[of_rows.size :]
+    apart = (nearer * (of.norms - of.closest)).sum(1)
+    return apart + squares * nearer.sum(1) - (of_rows * sums).sum(1) * 2
 
 
 def chosen_of(me: Party, totals: Shared, values: Shared) -> Generator[None, None, Shared]:
