@@ -155,7 +155,7 @@ def test_processes_are_as_one_process():
 @pytest.mark.processes
 def test_a_party_that_is_lost_keeps_its_rows_in_the_clustering(monkeypatch):
     rows = blobs(11, 9, 8, 7, 9)
-    killed = breaks_at(monkeypatch, 4, "Assignment", noticed=True)
+    killed = breaks_at(monkeypatch, 4, "StepNotice", noticed=True, round_=2)
     result = secfc.run(rows, 4, t=1, ell=1, driver="multiprocess", disclosure="coded", init="random", seed=1)
     assert killed
     assert result.faults.absent == (4,)

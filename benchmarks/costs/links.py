@@ -78,6 +78,10 @@ class Carried:
     began: int
 
 
+_OF_ROUNDS = {"Assignment", "Step", "StepNotice", "StepReport"}
+"""Types of messages of which the first one of a round begins it."""
+
+
 def carried(setup: Setup) -> dict[int, Carried]:
     """Run in one process, messages in order of arrival. Results are by round, 0 before the first question.
 
@@ -94,7 +98,7 @@ def carried(setup: Setup) -> dict[int, Carried]:
         nonlocal sent, asked
         for message in messages:
             data = encode(message, k=job.k, signer=roles.signer)
-            if type(message).__name__ == "Assignment" and message.round > asked:
+            if type(message).__name__ in _OF_ROUNDS and message.round > asked:
                 asked = message.round
                 found[asked] = Carried(defaultdict(int), now)
             lines = found[asked].lines

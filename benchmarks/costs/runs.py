@@ -133,7 +133,7 @@ def _measure(case: Case, driver: Driver, disclosure: Disclosure, precision: int,
     plain = np.array([one[3] for one in taken])
     ratios = secure / plain
     differing = max(int((np.concatenate(one[0].labels) != one[2].labels_).sum()) for one in taken)
-    asked = residues_of_rounds(result.costs.messages, m=case.m)
+    asked = residues_of_rounds(result.costs.messages, m=case.m) if disclosure == "coded" else []
     # With "labels" rounds have the primes of the run.
     residues = most_primes(asked, case.k) if asked else result.job.residues(case.m)
     return RunRow(

@@ -192,13 +192,14 @@ def cpu_seconds() -> Iterator[None]:
 
 
 def residues_of_rounds(messages: Iterable[MessageRecord], *, m: int) -> list[int]:
-    """Residues about a row in each round, in order: client 1's answers, whose headers are smaller than one.
+    """Residues about a row in each round with disclosure "coded", in order, of client 1's answers.
 
-    They are primes times sets asked about, which are all in the first round.
+    They are primes times sets asked about, which are all in the first round. What else is in these messages
+    is smaller than a residue of each row.
     """
     sizes: dict[int, int] = defaultdict(int)
     for message in messages:
-        if message.kind == "CodedDistances" and message.sender == 1:
+        if message.kind in {"CodedDistances", "StepReport"} and message.sender == 1 and message.round:
             sizes[message.round] += message.size
     return [sizes[number] // (BYTES_PER_RESIDUE * m) for number in sorted(sizes)]
 

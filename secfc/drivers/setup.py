@@ -159,7 +159,7 @@ def public_result(of: "ServerReport", job: Job) -> dict[str, Any]:
     counts = by_party = None
     if not isinstance(job.rows, Union):
         counts = list(of.counts)
-    if isinstance(job.rows, Own) and not job.is_program:
+    if isinstance(job.rows, Own) and not job.own_labels:
         parts = np.split(of.labels, np.cumsum(of.counts)[:-1])
         by_party = [set_sizes(part, of.k).tolist() for part in parts]
     return {
@@ -297,7 +297,7 @@ def _figures(clustering: LabelResult, job: Job) -> dict[str, Any]:
         "n_iter": clustering.n_iter,
         "converged": clustering.converged,
         "inertia": job.in_data_units(measured.inertia) if measured else clustering.opened,
-        "sizes": None if job.is_program else set_sizes(clustering.labels, clustering.k).tolist(),
+        "sizes": None if job.own_labels else set_sizes(clustering.labels, clustering.k).tolist(),
         **_alike(clustering),
         **measures,
     }

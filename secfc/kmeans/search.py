@@ -222,23 +222,23 @@ class Search:
                 run.near_ties, run.converged = near_ties, True
                 return self._next_start()
         run.labels = labels
-        of_sets = _sums(labels, own, self._radix, sizes.size)
-        run.inertia, run.score = _inertia(of_sets, sizes), score(of_sets, sizes, self._m)
+        of_sets = sums_of(labels, own, self._radix, sizes.size)
+        run.inertia, run.score = inertia_of(of_sets, sizes), score(of_sets, sizes, self._m)
         run.near_ties += near_ties
         if self._step is Step.ITERATE and not self._iterated(run, sets):
             return True
         if self.best is None or run.score < self.best.score:
             self.best = run
-            squared = self._radix.approximate(own)
-            distances, nearest = np.sqrt(squared) / sizes[labels], squared / sizes[labels] ** 2.0
-            run.histogram = histogram(distances)
-            run.spreads = spreads(distances, labels, self._k).tolist()
-            widths = silhouettes(labels, nearest, self._second, self._k)
-            run.silhouettes = widths.tolist()
-            if centres is not None:
-                total = float(self.found[0].inertia if self.found else run.inertia)
-                inertia = float(run.inertia)
-                run.measures = measures(labels, nearest, widths, centres, inertia=inertia, total=total)
+            total = self.found[0].inertia if self.found else None
+            describe(
+                run,
+                own=own,
+                second=self._second,
+                radix=self._radix,
+                sizes=sizes,
+                centres=centres,
+                total=total,
+            )
         return self._next_start()
 
     def _next_start(self) -> bool:
@@ -290,7 +290,35 @@ def suitability(clustering: LabelResult) -> float:
     return -inf if isnan(value) else value
 
 
-def _sums(labels: Labels, own: Shares, radix: MixedRadix, k: int) -> Objects:
+def describe(
+    run: SearchResult,
+    *,
+    own: Shares,
+    second: Floats,
+    radix: MixedRadix,
+    sizes: Ints,
+    centres: CentreDistances | None,
+    total: Fraction | None,
+) -> None:
+    """Add figures about the distances of the last assignment to a result that has labels and inertia.
+
+    `own` and `second` are as in `secfc.kmeans.compare.Nearest`, `sizes` those of the sets whose means the
+    distances are to. With `centres` measures are added; `total` is the inertia of one cluster, which is by
+    default this one's.
+    """
+    squared = radix.approximate(own)
+    distances, nearest = np.sqrt(squared) / sizes[run.labels], squared / sizes[run.labels] ** 2.0
+    run.histogram = histogram(distances)
+    run.spreads = spreads(distances, run.labels, run.k).tolist()
+    widths = silhouettes(run.labels, nearest, second, run.k)
+    run.silhouettes = widths.tolist()
+    if centres is not None:
+        inertia = float(run.inertia)
+        of_one = inertia if total is None else float(total)
+        run.measures = measures(run.labels, nearest, widths, centres, inertia=inertia, total=of_one)
+
+
+def sums_of(labels: Labels, own: Shares, radix: MixedRadix, k: int) -> Objects:
     """Exact sums of D over the rows of each label, shape (k,)."""
     totals = np.zeros(k, dtype=object)
     for digit, unit in zip(own, radix.radices, strict=True):
@@ -300,7 +328,7 @@ def _sums(labels: Labels, own: Shares, radix: MixedRadix, k: int) -> Objects:
     return totals
 
 
-def _inertia(sums: Objects, sizes: Ints) -> Fraction:
+def inertia_of(sums: Objects, sizes: Ints) -> Fraction:
     """Exact sum over rows of D / |S|^2, with the common denominator of all sets."""
     squares = sizes[sizes > 0].astype(object) ** 2
     common = lcm(*squares)

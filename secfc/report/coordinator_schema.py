@@ -130,7 +130,7 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
             ("k", result.k in (job.method.compared or (job.k,))),
             ("compared", compared == (job.method.compared if len(job.method.compared) > 1 else ())),
             ("compared", all(one.inertia is not None for one in result.compared)),
-            ("compared", all(job.is_program == (one.sizes is None) for one in result.compared)),
+            ("compared", all(job.own_labels == (one.sizes is None) for one in result.compared)),
             (
                 "compared",
                 all(
@@ -145,7 +145,7 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
             ("counts", isinstance(job.rows, Union) if counts is None else len(counts) == job.n),
             (
                 "sizes",
-                job.is_program
+                job.own_labels
                 if sizes is None
                 else len(sizes) == result.k and 0 < rows == (rows if counts is None else sum(counts)),
             ),

@@ -145,7 +145,7 @@ def page_of(
             x_label="distance, in the data's units",
             y_label="rows",
         )
-    own_only = job.is_program and party is not None  # a party knows no labels but its own
+    own_only = job.own_labels and party is not None  # a party knows no labels but its own
     unknown = own_only and (centres is None or job.rows.weighted)  # sizes of clusters are opened with centres
     return Page(
         job=job,

@@ -35,11 +35,11 @@ def who_learned_what(
         held = "the number of IDs in all and a keyed hash of each"
     elif isinstance(job.rows, Deposited):
         held = "how many rows each owner deposited"
-    each = "which clusters are empty" if job.is_program else f"the cluster of every {row}"
+    each = "which clusters are empty" if job.own_labels else f"the cluster of every {row}"
     rows = f"{held}, and {each} in each of {rounds} rounds{whose}"
     step = "" if job.step is None else ", the step that values are multiples of"
-    inertia = _of_ending(job) if job.is_program else "; the inertia" if job.tells_inertia else ""
-    if job.method.init == "k-means++" and not job.is_program:
+    inertia = _of_ending(job) if job.own_labels else "; the inertia" if job.tells_inertia else ""
+    if job.method.init == "k-means++" and not job.own_labels:
         inertia += (
             "; which rows were drawn as candidates of a start, and from the draws sums of distances of rows "
             "to the rows drawn before"
@@ -48,13 +48,13 @@ def who_learned_what(
         rows += "; the weight of every row"
     if isinstance(job.method, Predict):
         inertia = "; which rows are new; only their clusters are found"
-        if job.is_program:
+        if job.own_labels:
             inertia += "; whether a cluster has fewer rows than a client demands, and the demand"
     owner = "an owner" if isinstance(job.rows, Deposited) else "a client"
     lines = [
         Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm{step}, {rows}{inertia}"),
         *_opened(opened),
-        *([Learned(owner, "the final clusters of its own rows")] if job.is_program else []),
+        *([Learned(owner, "the final clusters of its own rows")] if job.own_labels else []),
         Learned(coalition, "nothing else about the rows of the other clients"),
         *_between(job),
         Learned(
@@ -62,13 +62,13 @@ def who_learned_what(
         ),
         *(
             _of_program(rounds, called, job)
-            if job.is_program
+            if job.own_labels
             else _of_comparers(job, rounds, called)
             if isinstance(job.disclosure, LabelsOnly)
             else _of_server(job, rounds)
         ),
     ]
-    if not job.max_liars and not job.is_program:
+    if not job.max_liars and not job.own_labels:
         lines.append(
             Learned(
                 "a client that answered wrongly, if there was one",

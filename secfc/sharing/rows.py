@@ -27,6 +27,11 @@ class Rows:
         return f"Rows(m={self.m}, width={self.width})"
 
     @property
+    def held(self) -> Shares | None:
+        """A holder's shares and their squared norms, shape (P, width + 1, m)."""
+        return self._shares
+
+    @property
     def norms(self) -> Shared:
         """<|f|^2>, shape (m,): the squared norm of each segment."""
         found = None if self._shares is None else self._shares[:, -1].astype(np.float64)

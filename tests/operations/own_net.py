@@ -9,15 +9,18 @@ from secfc.crypto.randomness import MaskSource
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import primes_of
 from secfc.kernels.vectorised import VectorisedKernels
+from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.plain import Plain
 from secfc.kmeans.program import lloyd
-from secfc.operations.coded import Coded
+from secfc.operations.decoding.coded import Coded
+from secfc.operations.decoding.distances import Distances
 from secfc.operations.pairs import pair_residues
 from secfc.operations.refill import refill_residues
 from secfc.operations.secure import Secure
 from secfc.operations.starts.plus_plus import draw_residues, plus_plus
 from secfc.operations.starts.public import public_sets
 from secfc.operations.to_owners import to_owners
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.inbox import Inbox
 from secfc.protocol.parties.party import Party, Roles
 from secfc.sharing.codewords import Codewords
@@ -143,13 +146,29 @@ class Net:
         shares = shared_rows(self.code, rows, self.parties)
 
         def program(me):
-            first = start
-            if start is None or isinstance(start, int):
-                repeated = None if start is None else np.random.default_rng(start)
-                first = plus_plus(me, shares[me.number], weights, k, repeated)
-            elif of is Secure:
-                first = public_sets(me, start, k)
-            operations = of(me, shares[me.number], first, weights, k)
+            if of is Coded:
+                counts = tuple(own.stop - own.start for own in self.owned.values())
+                within = RangeCheck(radius=radius, layout=Layout(counts), max_liars=0)
+                operations = Coded(
+                    Distances(
+                        me,
+                        shares[me.number],
+                        k,
+                        radius=radius,
+                        within=within,
+                        compared=False,
+                        on_round=lambda number, sets: None,
+                    ),
+                    start,
+                    k,
+                )
+            else:
+                if start is None or isinstance(start, int):
+                    repeated = None if start is None else np.random.default_rng(start)
+                    first = plus_plus(me, shares[me.number], weights, k, repeated)
+                else:
+                    first = public_sets(me, start, k)
+                operations = of(me, shares[me.number], first, weights, k)
             found = yield from lloyd(operations, k=k, max_iter=max_iter, fewest=fewest)
             if of is Coded:
                 labels = found.labels[self.owned.get(me.number, slice(0))]

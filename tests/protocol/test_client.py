@@ -28,6 +28,8 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.states import State
 
+pytestmark = pytest.mark.questions
+
 ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0], [8.0, 1.0]], [[0.2, 1.0]]]
 STARTS = [[0, 1], [0, 1, 0], [1]]
 RUN = bytes(range(16))

@@ -42,6 +42,7 @@ def total_of_clusters(net, recipient=2):
 # Totals, then a run without a party: closed
 
 
+@pytest.mark.questions
 def test_a_client_refuses_to_go_on_without_somebody_whose_values_are_in_the_totals(wire, refuses):
     rows, _ = standardised(ages())
     net = wire(rows, prepared=True, **OPENS)
@@ -57,6 +58,7 @@ def test_a_client_refuses_to_go_on_without_somebody_whose_values_are_in_the_tota
     refuses(net.clients[1], out, MessageError, f"^LeaveOut: {text}")
 
 
+@pytest.mark.questions
 @pytest.mark.parametrize("state", [State.IDENTIFY, State.SHARE, State.CHECK])
 def test_a_server_goes_on_with_everybody_or_ends_the_run_after_totals(wire, state):
     rows, _ = standardised(ages())
@@ -70,6 +72,7 @@ def test_a_server_goes_on_with_everybody_or_ends_the_run_after_totals(wire, stat
         net.server.absent(4)
 
 
+@pytest.mark.questions
 def test_a_client_that_deals_badly_after_totals_ends_the_run(wire):
     rows, _ = standardised(ages())
     net = wire([*rows, rows[0]], prepared=True, max_liars=1, bound=12.0)
@@ -108,7 +111,7 @@ def test_totals_and_a_run_of_other_parties_give_a_row_up_to_its_side_from_the_in
     net = wire(rows[:3], k=1, bound=12.0, precision=40)
     net.run()
     # The rest has mean mu and inertia I. All rows have mean 0 and sum of squares m.
-    m, inertia = age.count, net.clients[1].phase.result.inertia
+    m, inertia = age.count, net.clients[1].phase.inertia
     beyond = np.sqrt((m - inertia) * (m - 1) / m)
     assert abs(beyond * age.deviation) == pytest.approx(abs(values[3][0] - age.mean), abs=1e-4)
 
@@ -121,9 +124,9 @@ def test_totals_and_the_inertia_give_two_centres_of_one_column_to_everybody(wire
     net = wire(rows, prepared=True, bound=12.0, precision=40, seed=1)
     net.run()
     client = net.clients[1]
-    sizes, m = np.bincount(client.phase.result.labels), 51
+    sizes, m = np.bincount(net.server.outcome.labels), 51
     # n1 c1 + n2 c2 = 0 and n1 c1**2 + n2 c2**2 = m - I, as all rows together have mean 0 and deviation 1.
-    first = np.sqrt((m - client.phase.result.inertia) * sizes[1] / (sizes[0] * m))
+    first = np.sqrt((m - client.phase.inertia) * sizes[1] / (sizes[0] * m))
     found = np.array([first, -first * sizes[0] / sizes[1]])
     labels, everything = np.concatenate(net.labels()), np.concatenate(rows)[:, 0]
     true = np.array([everything[labels == h].mean() for h in (0, 1)])

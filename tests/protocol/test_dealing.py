@@ -16,6 +16,8 @@ from secfc.protocol.messages import SERVER, Challenge, LeaveOut, Report
 from secfc.protocol.states import State
 from secfc.sharing.dealing import Reports, combined, covers_of
 
+pytestmark = pytest.mark.questions
+
 P = PRIMES[0].p
 _RNG = np.random.default_rng(8)
 SEVEN = [_RNG.normal(size=(m, 3)).round(2) for m in (3, 4, 2, 5, 0, 3, 4)]

@@ -13,6 +13,8 @@ from secfc.field.primes import PRIMES
 from secfc.lagrange.points import evaluation_points
 from secfc.protocol.messages import SERVER, Assignment, Challenge, Dispute, Evidence, Report, Share
 
+pytestmark = pytest.mark.questions
+
 _RNG = np.random.default_rng(8)
 NINE = [_RNG.normal(size=(m, 3)).round(2) for m in (3, 4, 2, 5, 0, 3, 4, 1, 2)]
 """Nine clients; R = 5 with t=1, ell=2. Two liars are tolerated, or one among the first seven."""

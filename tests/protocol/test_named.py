@@ -17,6 +17,8 @@ from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.making import make_job
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances
 
+pytestmark = pytest.mark.questions
+
 N, NAMED, R = 9, 6, 3
 ROWS = np.random.default_rng(4).integers(-9, 9, size=(30, 2)).astype(float)
 

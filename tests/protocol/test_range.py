@@ -22,6 +22,8 @@ from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, Assignment, Continue, Finish
 from secfc.protocol.states import State
 
+pytestmark = pytest.mark.questions
+
 _RNG = np.random.default_rng(20)
 ROWS = [_RNG.uniform(-5, 5, (m, 4)).round(1) for m in (6, 5, 4, 6, 5)]
 LIAR, COLUMN = 1, 2

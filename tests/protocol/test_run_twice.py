@@ -18,6 +18,8 @@ from secfc.protocol.messages import SERVER, Challenge, Dispute, Evidence, Report
 from secfc.protocol.signed import SignedReport
 from secfc.sharing.dealing import covers_of
 
+pytestmark = pytest.mark.questions
+
 _RNG = np.random.default_rng(3)
 ROWS = [_RNG.normal(size=(4, 7)).round(2), *[np.empty((0, 7))] * 4]
 """R + 2A clients, of which one has rows; R = 3 with t=1, ell=1."""

@@ -25,6 +25,8 @@ from secfc.protocol.states import State
 from secfc.protocol.witness import quorum
 from secfc.sharing.dealing import coefficients_of, columns_of, covers_of
 
+pytestmark = pytest.mark.questions
+
 _RNG = np.random.default_rng(6)
 SIXTEEN = [_RNG.normal(size=(1, 6)).round(3) for _ in range(16)]
 """Sixteen clients with one row each; R = 3 with t=1, ell=1."""

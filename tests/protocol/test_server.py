@@ -10,6 +10,8 @@ from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, CodedDistances, Hello, Plan, Ready
 from secfc.protocol.states import State
 
+pytestmark = pytest.mark.questions
+
 ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0], [8.0, 1.0]], [[0.2, 1.0]]]
 STARTS = [[0, 1], [0, 1, 0], [1]]
 P = 16760833

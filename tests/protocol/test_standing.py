@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from secfc.protocol.checkpoint import pack, unpack
 
+pytestmark = pytest.mark.questions
+
 LABELS = st.sampled_from([[], [-1, 0, 5], [-1, 40_000], [0, 255], [2**31 - 1, -(2**31)]])
 ARRAYS = st.one_of(
     LABELS.map(lambda entries: np.array(entries, dtype=np.int32)),

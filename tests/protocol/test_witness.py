@@ -20,6 +20,8 @@ from secfc.protocol.messages import (
 from secfc.protocol.states import State
 from secfc.protocol.witness import END
 
+pytestmark = pytest.mark.questions
+
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]]]
 FIVE = [*ROWS, [[8.5]], [[1.0], [2.0]]]
 

@@ -17,13 +17,13 @@ import pytest
 from secfc.drivers.setup import Setup
 from secfc.operations.beginning import rows as program_rows
 from secfc.protocol.job import row_layout
-from secfc.protocol.job.cases import LabelsOnly, Predict, Union
+from secfc.protocol.job.cases import Coded, LabelsOnly, Predict, Union
 from secfc.protocol.job.job import Job
 
 from .faults import Ending, Fault, Kind, Scenario, run_faulty
 from .jobs import draw_setup, draw_size
 from .kills import PLACES
-from .lying import HOWS, STEPS, TOLD, Lie
+from .lying import CODED_STEPS, HOWS, STEPS, TOLD, Lie
 
 FORGED = 0.1
 HARMLESS: tuple[Kind, ...] = ("delay", "duplicate")
@@ -164,7 +164,7 @@ def _lies_of(rng: random.Random, job: Job, liars: tuple[int, ...]) -> tuple[list
 def _answer(job: Job) -> str:
     """The type of message, or the tag, in which clients answer."""
     if job.is_program:
-        return "hidden"
+        return "answer" if isinstance(job.disclosure, Coded) else "hidden"
     return "MaskedAnswer" if isinstance(job.disclosure, LabelsOnly) else "CodedDistances"
 
 
@@ -176,11 +176,14 @@ def _lie(
     what: str | None = None,
     how: str | None = None,
 ) -> Lie:
-    answers, hows = {"CodedDistances", "MaskedAnswer"}, STEPS if job.is_program else HOWS
+    coded = isinstance(job.disclosure, Coded)
+    steps = CODED_STEPS if coded else STEPS
+    answers, hows = {"CodedDistances", "MaskedAnswer"}, steps if job.is_program else HOWS
     what = what or rng.choice([one for one in hows if one not in answers - {_answer(job)}])
     others = [j for j in range(1, job.n + 1) if j != client]
     towards = tuple(sorted(rng.sample(others, rng.choice((0, 1, 1, 2, job.n - 1)))))
-    if what in {"Ready", "Report", "Evidence", *answers, *TOLD} and how != "false":
+    alone = {"answer"} if coded else set()  # what the server alone is sent
+    if what in {"Ready", "Report", "Evidence", *answers, *TOLD, *alone} and how != "false":
         towards = ()
     chosen = how or rng.choice(hows[what])
     if what == "Report" and chosen == "false":

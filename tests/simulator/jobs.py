@@ -49,7 +49,11 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
     """
     clients = rows_of in {"clients", "program"}
     program = rows_of == "program" or (not clients and rng.random() < 0.6)
-    labels, d = rng.random() < 0.4 or program, rng.choice(COLUMNS)
+    labels, d = (
+        rng.random() < 0.4 or (program and (rows_of != "program" or rng.random() < 0.6)),
+        rng.choice(COLUMNS),
+    )
+    program = program and labels
     parties = size.n if rows_of != "owners" else rng.randint(1, 5)
     counts = [rng.choice((0, 1, 2, 2, 3)) for _ in range(parties)]
     counts[rng.randrange(parties)] = rng.choice((3, 4, 5))

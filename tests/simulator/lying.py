@@ -23,7 +23,7 @@ from secfc.field.residues import reduce
 from secfc.kmeans.sets import asked_about, set_sizes
 from secfc.lagrange.points import evaluation_points
 from secfc.protocol.client import Client
-from secfc.protocol.job.cases import Deposited
+from secfc.protocol.job.cases import Coded, Deposited
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import (
     KINDS,
@@ -33,11 +33,13 @@ from secfc.protocol.messages import (
     Evidence,
     MaskedAnswer,
     Message,
+    Plan,
     Report,
     Step,
     StepReport,
 )
 from secfc.protocol.phases.client_identify import ClientIdentify
+from secfc.protocol.phases.client_program import ClientProgram
 from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.program.letters import letters_of, packed
 from secfc.protocol.signed import report_statement
@@ -81,6 +83,11 @@ STEPS: dict[str, tuple[How, ...]] = {
     "labels": _SHARES,
 }
 """The same by the tag of a step, in a job that is one program."""
+
+CODED_STEPS = {tag: STEPS[tag] for tag in ("root", "piece", "refused", "answer")} | {
+    "same": ("withhold", "repeat", "unseen"),
+}
+"""The same with disclosure "coded"."""
 
 TOLD = {"root", "refused"}
 """Tags of steps that the coordinator alone is told."""
@@ -173,12 +180,26 @@ class LyingClient(Client):
             sizes = layout.divisors(sets, self._job.k)
             self._question = self._job.round_residues(sizes, layout.weight), asked
         try:
-            return self._distorted(super().receive(message))
+            messages = super().receive(message)
         except CheatError as error:
             if "refused" not in self.lied:
                 raise
             # What others are told is not what the honest role has said. A liar does not complain.
             raise PartyError(str(error)) from None
+        if isinstance(message, Plan) and isinstance(self.phase, ClientProgram):
+            self._watch(self.phase)
+        return self._distorted(messages)
+
+    def _watch(self, phase: ClientProgram) -> None:
+        """Note how many primes the answers of a round about public sets have."""
+        honest = phase.public_round_is
+
+        def begins(number: int, sets: Any) -> None:
+            honest(number, sets)
+            sizes = set_sizes(sets, self._job.k)
+            self._question = self._job.round_residues(sizes, 0), 1
+
+        phase.public_round_is = begins  # type: ignore[method-assign]
 
     def _drawn(self, what: str, recipient: int, *, sealing: bool) -> list[Lie]:
         """The lies about the next message of a type to a recipient."""
@@ -261,6 +282,8 @@ class LyingClient(Client):
         primes, columns = (self._job.residues(self._weight), 1) if at[0] == _RANGE_ROUND else self._question
         if what in STEPS:
             primes = 1 if what in {"share", "labels"} else self._job.residues(self._weight_of_all)
+            if what == "answer" and isinstance(self._job.disclosure, Coded):
+                primes = self._question[0]
             columns = 1
         answer = bytearray(payload[self._first_residue(what, at) :])
         shape = primes, columns, len(answer) // (BYTES_PER_RESIDUE * primes * columns)

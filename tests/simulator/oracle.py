@@ -19,7 +19,7 @@ from secfc.errors import DuplicateIdError, ParameterError, PartyError, RangeErro
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.search import LabelResult, SearchResult
 from secfc.kmeans.start import random_partition
-from secfc.protocol.job.cases import LabelsOnly, Predict
+from secfc.protocol.job.cases import Coded, LabelsOnly, Predict
 
 from .cases import Case
 from .faults import Ending
@@ -58,7 +58,8 @@ def broken_promises(case: Case, ending: Ending) -> list[str]:
         return found + ([] if twice else [f"an ID that is held twice ends the run by {ending.error!r}"])
     if case.far and ending.error is None:
         return [*found, f"rows of client {case.far} are beyond the bound, and nobody noticed"]
-    if isinstance(ending.error, RangeError) and case.far in ending.error.clients:
+    coded = isinstance(case.setup.job.disclosure, Coded)  # the error names who it must have been, if anybody
+    if isinstance(ending.error, RangeError) and case.far and (coded or case.far in ending.error.clients):
         return found
     if ending.error is not None:
         return found + _unfounded(case, ending, honest, there)
@@ -108,7 +109,7 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
     assert best is not None
     rows, weights = pooled(setup, ending)
     found, results = [], ending.found
-    if job.is_program:
+    if job.own_labels:
         found += [] if all((one.labels == -1).all() for one in results) else ["the server knows labels"]
         best = _told(setup, ending, best)
         results = tuple(best if one is ending.clustering else one for one in results)
@@ -161,7 +162,7 @@ def _told(setup: Setup, ending: Ending, result: LabelResult) -> LabelResult:
 
 def _unlike(one: LabelResult, expected: ExactLloyd, setup: Setup) -> list[str]:
     """What differs between a result and that of exact Lloyd."""
-    unknown = setup.job.is_program & (one.labels < 0)
+    unknown = setup.job.own_labels & (one.labels < 0)
     pairs: dict[str, tuple[Any, Any]] = {
         "labels": (one.labels.tolist(), np.where(unknown, -1, expected.labels_[0]).tolist()),
         "iterations": (one.n_iter, expected.n_iter_),

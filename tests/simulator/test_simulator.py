@@ -30,7 +30,7 @@ def test_a_simulation_keeps_its_promises(seed):
 
 def test_what_is_drawn_has_all_options_faults_and_lies():
     seen = Counter()
-    for seed in range(300):
+    for seed in range(600):
         case = draw(seed)
         job, rows_of = case.setup.job, "clients"
         if case.setup.committee is not None or isinstance(job.rows, Union):
@@ -49,4 +49,4 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
         seen.update({lie.what for lie in case.scenario.lies})
         assert case.scenario.forged == FORGED
     assert min(seen.values()) > 1, seen
-    assert len(seen) == 70, seen
+    assert len(seen) == 75, seen

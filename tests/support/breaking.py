@@ -2,13 +2,15 @@
 
 import signal
 import threading
+from dataclasses import replace
 
 from secfc.drivers.calls import conversation
 from secfc.drivers.calls.processes import ForkServer
 from secfc.errors import SecFCError
 from secfc.protocol.client import Client
-from secfc.protocol.messages import CodedDistances
+from secfc.protocol.messages import StepReport
 from secfc.protocol.messages.wire import envelope
+from secfc.protocol.program.letters import letters_of, packed
 
 
 class Noting:
@@ -23,8 +25,10 @@ class Noting:
             self.lost.set()
 
 
-def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL, *, noticed=False):
+def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL, *, noticed=False, round_=0):
     """Send a signal to a client's process when it gets a message of a type; return the process in a list.
+
+    The message is the first of this round or a later one.
 
     With `noticed` nobody gets another message before the coordinator has an event of the loss. Otherwise a
     run that does not need the client may end before.
@@ -38,7 +42,7 @@ def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL, *, noticed=False
 
     def put_and_break(self, message):
         header = envelope(message)
-        if (header.kind, header.recipient) == (kind, client) and not hit:
+        if (header.kind, header.recipient) == (kind, client) and header.round >= round_ and not hit:
             hit.append(started[client - 1])
             self._events = Noting(self._events)
             hit[0].send_signal(number)
@@ -53,14 +57,21 @@ def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL, *, noticed=False
 
 
 def lies(monkeypatch, number):
-    """Have a client of a run in this process answer with zeros, which are residues but wrong."""
+    """Have a client of a run in this process answer with zeros, which are residues but wrong.
+
+    The run has public sets.
+    """
     real = Client.receive
+
+    def wrong(message):
+        if not isinstance(message, StepReport):
+            return message
+        every = letters_of(message.data)
+        letters = [(at, bytes(len(data)) if at.tag == "answer" else data) for at, data in every]
+        return replace(message, data=packed(letters))
 
     def receive(self, message):
         replies = real(self, message)
-        for one in replies if self.number == number else ():
-            if isinstance(one, CodedDistances):
-                one.residues.payload[:] = bytes(len(one.residues.payload))
-        return replies
+        return list(map(wrong, replies)) if self.number == number else replies
 
     monkeypatch.setattr(Client, "receive", receive)

@@ -99,7 +99,9 @@ class Participant(TakingPart):
         """State of the run here: phase, round, rows of all parties that moved if it knows, and bytes sent."""
         asked = f", round {self._round}: {self._moved} rows moved" if self._round else ""
         if self._client is not None and self._client.phase.round and self._job.is_program:
+            moved = self._client.phase.moved
             asked = f", round {self._client.phase.round}"
+            asked += "" if moved is None else f": {moved} rows moved"
         written = self._run is None and self._introductions is not None
         return f"{'close' if written else super().standing}{asked}, {bytes_text(self.meter.sent_bytes)} sent"
 

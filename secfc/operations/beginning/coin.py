@@ -1,4 +1,7 @@
-"""A coin that nobody can choose, opened to everybody: the comparers tell values to which they committed."""
+"""A coin opened to everybody: the comparers tell values to which they committed, so nobody can choose it.
+
+With disclosure "coded" the coordinator tosses alone, bound to nothing.
+"""
 
 import hashlib
 from collections.abc import Generator, Mapping
@@ -7,7 +10,7 @@ from secfc.crypto.coin import COIN_BYTES, commitment_to
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.party import Half, Party
+from secfc.protocol.parties.party import COORDINATOR, Half, Party
 
 
 def tossed(
@@ -34,6 +37,8 @@ def _comparer(me: Party, value: bytes) -> Half:
 def _everybody(me: Party, run: bytes, commitments: Mapping[int, bytes]) -> Half:
     told = yield Wait("value", me.roles.comparers, COIN_BYTES)
     for party, value in told.items():
+        if party == COORDINATOR:
+            continue
         if commitment_to(bytes(value), run=run, party=party) != commitments[party]:
             text = f"party {party} told another value of the coin than it is committed to"
             raise CheatError(text, code=Code.BAD_MESSAGE, clients=[party])

@@ -170,8 +170,13 @@ class Job:
 
     @property
     def is_program(self) -> bool:
-        """Whether the run is one program, in which nobody learns a label but its owner."""
+        """Whether the run is one program."""
         return is_program(self.rows, self.method, self.disclosure, self.opened)
+
+    @property
+    def own_labels(self) -> bool:
+        """Whether nobody learns a label but its owner."""
+        return self.is_program and isinstance(self.disclosure, LabelsOnly)
 
     @property
     def opens_inertia(self) -> bool:
@@ -224,7 +229,7 @@ class Job:
 
     def residues(self, m: int) -> int:
         """Number of primes sufficient for all rounds about m rows in all, or rows of total weight m."""
-        if self.is_program:
+        if self.own_labels:
             radius, method = self.radius, self.method
             numbers = [pair_residues(radius, m), refill_residues(radius, m)]
             numbers.append(fit_residues(radius, m, compares=method.n_init > 1, opens=self.opens_inertia))

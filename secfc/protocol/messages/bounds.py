@@ -115,7 +115,7 @@ class Bounds:
     @property
     def step_report(self) -> int:
         """What a party sends the coordinator in a step, or the coordinator a party."""
-        return most_report_bytes(self.job, self.primes)
+        return most_report_bytes(self.job, self.rows, self.primes)
 
     @property
     def found(self) -> int:

@@ -40,7 +40,7 @@ class StepNotice(FromServer, number=37, phase="iterate"):
 
     # It may arrive before the other clients' `UnionCheck`.
     states = frozenset({State.UNION, State.ITERATE, State.DONE})
-    rounds = with_helpers = True
+    rounds = with_helpers = signed_once = True
     at_first = "share"
 
     data: Annotated[bytes | memoryview, enc.rest(lambda of: of.step_report)] = field(repr=False)

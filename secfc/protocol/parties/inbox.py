@@ -185,6 +185,14 @@ class Inbox:
         held = self._held.get(self._step, {})
         return [j for j in wanted.senders if wanted.tag not in held.get(j, ()) and j not in self.lost]
 
+    def can_have(self, wanted: Wait) -> bool:
+        """Whether enough of these messages are there or may still come."""
+        if wanted.enough is None or wanted.unless_lost:
+            return True
+        held = self._held.get(self._step, {})
+        there = sum(wanted.tag in held.get(sender, ()) for sender in wanted.senders)
+        return there + len(self.missing(wanted)) >= wanted.enough
+
     def take(self, wanted: Wait) -> dict[int, Data]:
         """These messages by sender, in the order of the senders.
 

@@ -34,7 +34,10 @@ Steps = Generator[None, None, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Roles:
-    """Who does what: holders 1 to n keep shares; three parties compare, of which no two may collude."""
+    """Who does what: holders 1 to n keep shares; three parties compare, of which no two may collude.
+
+    With disclosure "coded" the coordinator has the roles of all three: it tosses coins, and learns distances.
+    """
 
     n: int
     dealer: int
@@ -47,9 +50,9 @@ class Roles:
         return self.first, self.second
 
     @property
-    def comparers(self) -> tuple[int, int, int]:
-        """The dealer and the evaluators."""
-        return self.dealer, self.first, self.second
+    def comparers(self) -> tuple[int, ...]:
+        """The dealer and the evaluators, each once."""
+        return tuple(dict.fromkeys((self.dealer, self.first, self.second)))
 
     @property
     def holders(self) -> range:

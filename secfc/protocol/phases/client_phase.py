@@ -35,6 +35,8 @@ class ClientPhase(ABC):
     deviations: Floats | None = None
     opened_sizes: Ints | None = None  # of clusters, opened with centres where they are secret
     round: int = 0  # of the last question, from 1
+    inertia: float | None = None  # of the result, where everybody is told it
+    moved: int | None = None  # rows whose label changed in the last iteration, where everybody knows it
     ended: tuple[int, bool] | None = None  # iterations, and whether they converged, once the result is known
 
     @property

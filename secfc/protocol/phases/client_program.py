@@ -1,5 +1,7 @@
 """The phase *iterate* of a client or helper in a run that is one program."""
 
+from fractions import Fraction
+
 import numpy as np
 
 from secfc.errors import CheatError, MessageError, ParameterError
@@ -128,6 +130,7 @@ class ClientProgram(ClientPhase):
             own, self.label_shares = found.labels.own, found.labels.shares
             self.labels = np.empty(0, dtype=np.int32) if own is None else own
             self.ended = found.result.n_iter, found.result.converged
+            self.inertia = found.result.inertia
             if found.opened is not None:
                 self.centres, self.deviations = found.opened.centres, found.opened.deviations
                 self.opened_sizes = found.opened.sizes
@@ -146,6 +149,18 @@ class ClientProgram(ClientPhase):
         """See `Watching`. LimitError for sets that are too small; later ones nobody sees."""
         context, smallest = self._context, int(self._layout.hidden_among(start, k).min())
         context.limits.enforce(context.job, client=context.number, smallest=smallest, round_=self.round + 1)
+
+    def public_round_is(self, number: int, sets: Labels) -> None:
+        """See `PublicRounds`. LimitError for a set that is too small, or too many rounds."""
+        context = self._context
+        hidden = self._layout.hidden_among(sets, context.job.k)
+        smallest = int(hidden[hidden > 0].min())
+        context.limits.enforce(context.job, client=context.number, smallest=smallest, round_=number)
+        self.round = number
+
+    def iteration_is(self, number: int, moved: int, inertia: Fraction | None) -> None:
+        """See `PublicRounds`."""
+        self.moved = moved
 
     def round_is(self, number: int) -> None:
         """See `Watching`. LimitError for more rounds than its limits allow."""

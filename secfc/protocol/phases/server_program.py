@@ -5,9 +5,11 @@ that it carries is sealed.
 """
 
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 
+from secfc.crypto.coin import COIN_BYTES
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.array_types import Labels
 from secfc.kmeans.measures import Measures
@@ -47,6 +49,9 @@ class ServerProgram(ServerPhase):
         self._cheats: tuple[int, ...] = ()
         self._dealt = Counter[int]()  # messages with which others go to every other client
         self._round, layout, job = 0, self.layout, context.job
+        self._iteration = 0
+        self._moved: int | None = None if job.comparers else layout.m
+        self._inertia: float | None = None
         me = party_of(
             job,
             layout,
@@ -61,7 +66,7 @@ class ServerProgram(ServerPhase):
         brought = Brought(
             run=context.session.run,
             rows=given_by(job, None, in_memory),
-            value=b"",
+            value=b"" if job.comparers else context.secret.octets(COIN_BYTES),
             commitments={j: self.introductions.commitment(j) for j in job.comparers},
             start=self.introductions.start(layout) if job.method.init == "labels" else None,
             smallest=self.introductions.smallest,
@@ -100,7 +105,7 @@ class ServerProgram(ServerPhase):
         of_others = [wait for wait in me.waits if wait.senders != (SERVER,)]
         # Owners deal without having waited for others.
         owed = [wait for wait in of_others if not (wait.unless_lost and wait.tag == "root")]
-        if owed and all(map(me.inbox.has_none, owed)):
+        if job.comparers and owed and all(map(me.inbox.has_none, owed)):
             named = ", ".join(map(job.called, job.comparers))
             raise TooManyFaultsError(
                 f"nobody sends anything: {named}, or a client whose shares are needed, keeps the others "
@@ -111,14 +116,16 @@ class ServerProgram(ServerPhase):
 
     @property
     def progress(self) -> Progress:
-        """The progress of the run. Nobody knows how many rows moved."""
-        sharing = self.state is State.SHARE
+        """The progress of the run. With own labels nobody knows how many rows moved."""
+        sharing, public = self.state is State.SHARE, not self.context.job.comparers
+        iteration = self._iteration if public else max(0, self._round - 1)
         return Progress(
             phase="share" if sharing else "iterate" if self.outcome is None else "reveal",
             waiting_for=len(self.awaited),
             round=self._round,
-            iteration=max(0, self._round - 1) if self.outcome is None else self.outcome.n_iter,
-            moved=None,
+            iteration=iteration if self.outcome is None else self.outcome.n_iter,
+            moved=self._moved,
+            inertia=self._inertia,
         )
 
     def first(self) -> list[Message]:
@@ -155,8 +162,12 @@ class ServerProgram(ServerPhase):
     def _ended(self, messages: list[Message]) -> list[Message]:
         """The messages to those who came. The result is kept if the program has ended."""
         messages = [one for one in messages if one.recipient not in self._uninvited]
+        if not self.context.job.comparers:
+            self._check_answers()
         found = self._steps.result
-        if found is not None:
+        if found is not None and found.public is not None:
+            self.outcome, self.found, self.state = found.public, found.results, State.DONE
+        elif found is not None:
             self.found = [self._result(one) for one in found.clusterings]
             (self.outcome,) = (one for one in self.found if one.k == found.result.k)
             self.state = State.DONE
@@ -177,6 +188,15 @@ class ServerProgram(ServerPhase):
             best=of.best,
         )
 
+    def _check_answers(self) -> None:
+        """TooManyFaultsError if answers that it waits for cannot come."""
+        gathering, me = self.context.gathering, self._steps.me
+        if not self._steps.ended and not all(map(me.inbox.can_have, me.waits)):
+            raise TooManyFaultsError(
+                f"round {self._round}: too few clients are left to decode and to locate wrong answers; "
+                f"{gathering.describe()}"
+            )
+
     def rows_are(self, shared: SharedRows) -> None:
         """See `Watching`. TooManyFaultsError when the run needs a client that is left out."""
         gathering = self.context.gathering
@@ -192,6 +212,15 @@ class ServerProgram(ServerPhase):
 
     def sets_are(self, start: Labels, k: int) -> None:
         """See `Watching`."""
+
+    def public_round_is(self, number: int, sets: Labels) -> None:
+        """See `PublicRounds`."""
+        self.round_is(number)
+
+    def iteration_is(self, number: int, moved: int, inertia: Fraction | None) -> None:
+        """See `PublicRounds`."""
+        self._iteration, self._moved = number, moved
+        self._inertia = None if inertia is None else self.context.job.in_data_units(inertia)
 
     def round_is(self, number: int) -> None:
         """See `Watching`."""

@@ -8,14 +8,14 @@ from secfc.kernels import Kernels
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.inbox import Inbox
-from secfc.protocol.parties.party import Party, Roles
+from secfc.protocol.parties.party import COORDINATOR, Party, Roles
 from secfc.protocol.program.sizes import most_held_bytes
 from secfc.sharing.codewords import Codewords
 
 
 def roles_of(job: Job) -> Roles:
-    """Who does what in a job."""
-    dealer, first, second = job.comparers
+    """Who does what in a job. With disclosure "coded" the coordinator alone does what comparers do."""
+    dealer, first, second = job.comparers or (COORDINATOR,) * 3
     return Roles(n=job.n, dealer=dealer, first=first, second=second)
 
 

@@ -1,13 +1,16 @@
 """Upper bounds of the bytes that a party sends in a step of a program."""
 
 from secfc.comparing.batch_plan import most_dealt_bytes
+from secfc.field.label_packing import bits_of, packed_size
 from secfc.field.packing import packed_bytes
 from secfc.field.residues import MAX_ROWS
 from secfc.operations.beginning.in_range import most_numbers
 from secfc.operations.beginning.rows import BLOCK
+from secfc.operations.decoding.distances import rows_at_once as rows_answered
 from secfc.operations.ending.fit import most_looked_up
 from secfc.operations.nearest import rows_at_once
 from secfc.operations.starts.plus_plus import most_compared, most_dealt
+from secfc.protocol.job.cases import Coded
 from secfc.protocol.job.job import Job
 from secfc.protocol.parties.dealing import most_piece_bytes, most_told_bytes
 from secfc.protocol.parties.random_sharings import LEAST
@@ -26,6 +29,8 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
     """
     if not job.is_program:
         return 0
+    if isinstance(job.disclosure, Coded):
+        return _LETTERS + 2 * most_piece_bytes(job.n, primes, BLOCK // primes + job.width)
     pairs, at_once = job.k * (job.k - 1) // 2, min(rows, rows_at_once(max(job.k, 2), primes))
     starts, weight = job.method.n_init, MAX_ROWS if job.rows.weighted else rows
     ending = max(most_looked_up(job.k, weight), starts * (starts - 1) // 2, 2 * starts)
@@ -49,13 +54,17 @@ def most_held_bytes(job: Job, rows: int, primes: int) -> int:
     Parties that compare wait for each other. Another one may be behind by a `WINDOW`, which are 32 iterations
     of eight steps. In each it is sent shares of the new sets, an eighth of the largest message.
     """
-    return _AHEAD * max(most_step_bytes(job, rows, primes), most_report_bytes(job, primes))
+    return _AHEAD * max(most_step_bytes(job, rows, primes), most_report_bytes(job, rows, primes))
 
 
-def most_report_bytes(job: Job, primes: int) -> int:
-    """Upper bound of the bytes of a message to or from the coordinator."""
+def most_report_bytes(job: Job, rows: int, primes: int) -> int:
+    """Upper bound of the bytes of a message to or from the coordinator, about so many rows."""
     if not job.is_program:
         return 0
     told = most_told_bytes(job.n)
     counted, opened = max(job.k, job.method.n_init, len(job.opened.to)), 64 * len(job.method.compared)
-    return _LETTERS + job.dealers + 2 * packed_bytes((primes, 2 * counted, job.ell)) + opened + told
+    opened += 2 * packed_bytes((primes, 2 * counted, job.ell))
+    if isinstance(job.disclosure, Coded):
+        answers = packed_bytes((primes, job.k, min(rows, rows_answered(job.k, primes))))
+        opened = 2 * max(answers, packed_size(rows, bits_of(job.k)))
+    return _LETTERS + job.dealers + opened + told

@@ -1,12 +1,13 @@
 """A run from rows to the labels of their owners, as the program that every party runs."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from secfc.field.array_types import Labels
+from secfc.kmeans.search import LabelResult
 from secfc.kmeans.several.best_starts import best_starts
 from secfc.kmeans.stopping import Stopping
 from secfc.operations.beginning.coin import tossed
@@ -17,12 +18,13 @@ from secfc.operations.ending.noise import noise_of
 from secfc.operations.ending.revealing import revealed
 from secfc.operations.ending.secure_starts import SecureStarts
 from secfc.operations.secure import Secure
-from secfc.protocol.job.cases import Predict
+from secfc.protocol.job.cases import Coded, Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
 from secfc.protocol.program.clusterings import Clustering, clusterings_of, most_suitable
-from secfc.protocol.program.first_sets import first_sets, given_sets
+from secfc.protocol.program.coded_run import PublicRounds, coded_run
+from secfc.protocol.program.first_sets import NextSets, first_sets, given_sets
 from secfc.protocol.program.located import Claim, located
 from secfc.protocol.program.prediction import given_labels, predicted
 from secfc.protocol.program.whose_rows import Given, Labelled, labels_of_rows, rows_of
@@ -32,11 +34,12 @@ from secfc.protocol.program.whose_rows import Given, Labelled, labels_of_rows, r
 class Brought:
     """What a party brings to a run.
 
-    `value` is its own value of the coin, and `commitments` are to those of the comparers. `start` are the
-    given first sets of all planned rows, if the job begins with labels; of a prediction what everybody is
-    told of them. In a prediction `labels` are those of its own rows, and it demands sets of `smallest_set`
-    rows; `smallest` is the most that a client demands of sets whose means are opened. In a simulation that
-    `repeats` what is drawn in secret follows from the job's seed.
+    `value` is its own value of the coin, and `commitments` are to those of the comparers. Without comparers
+    the coordinator tosses alone, and is bound to nothing. `start` are the given first sets of all planned
+    rows, if the job begins with labels; of a prediction what everybody is told of them. In a prediction
+    `labels` are those of its own rows, and it demands sets of `smallest_set` rows; `smallest` is the most
+    that a client demands of sets whose means are opened. In a simulation that `repeats` what is drawn in
+    secret follows from the job's seed.
     """
 
     run: bytes = field(repr=False)
@@ -50,7 +53,7 @@ class Brought:
     smallest: int = 1
 
 
-class Watching(Protocol):
+class Watching(PublicRounds, Protocol):
     """Is told what everybody learns. It may refuse it with an error, which ends the run for this party."""
 
     def rows_are(self, shared: SharedRows) -> None:
@@ -68,7 +71,8 @@ class Found:
     """How a run ended. `opened` is what the job opens to this party.
 
     `clusterings` are the best with each number of clusters, and `result` is the most suitable of them.
-    `claimed` are at the coordinator holders that sent wrong shares, as the evaluators say.
+    `claimed` are at the coordinator holders that sent wrong shares, as the evaluators say. Where labels are
+    public, `public` is the result, and `results` are the coordinator's of each k.
     """
 
     labels: Labelled
@@ -76,6 +80,8 @@ class Found:
     result: Clustering
     claimed: tuple[Claim, ...]
     opened: Opened | None = field(default=None, repr=False)
+    public: LabelResult | None = None
+    results: Sequence[LabelResult] = ()
 
 
 def whole_run(
@@ -99,16 +105,18 @@ def whole_run(
     if not inside:  # those who compare have told that they were told the same
         return None
     layout, method = shared.layout, job.method
-    yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)
     weights = np.ones(layout.m, dtype=np.int64) if layout.weights is None else layout.weights
+    next_sets = first_sets(me, job, shared.rows, weights, coin, repeats=brought.repeats)
+    if method.init == "labels" and given is None:
+        next_sets = given_sets(me, job, _inside(planned, layout, brought.start))
+    if isinstance(job.disclosure, Coded):
+        return (yield from _public_run(me, job, shared, next_sets, watching))
+    yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)
     if given is not None:  # nobody is left out of a prediction
         own = yield from predicted(me, layout, shared.rows, given, weights, watching.round_is)
         claimed = (yield from located(me)) if job.max_liars else ()
         result = Clustering(k=job.k, start=given.marks, n_iter=1, converged=True)
         return Found(labels=Labelled(own=own), clusterings=(result,), result=result, claimed=claimed)
-    next_sets = first_sets(me, job, shared.rows, weights, coin, repeats=brought.repeats)
-    if method.init == "labels":
-        next_sets = given_sets(me, job, _inside(planned, layout, brought.start))
     firsts = dict[int, list[Labels]]()
 
     def next_start(k: int) -> Secure:
@@ -140,6 +148,27 @@ def whole_run(
     labels = yield from labels_of_rows(me, final, shared, most=job.k)
     claimed = (yield from located(me)) if job.max_liars else ()
     return Found(labels=labels, clusterings=clusterings, result=result, claimed=claimed, opened=opened)
+
+
+def _public_run(
+    me: Party, job: Job, shared: SharedRows, next_sets: NextSets, watching: Watching
+) -> Generator[None, None, Found]:
+    """The same where the coordinator decodes distances, and everybody learns all labels."""
+    best, inertia, results = yield from coded_run(
+        me, job, shared.layout, shared.rows, lambda k: next_sets(k)[0], watching
+    )
+    result = Clustering(
+        k=best.k, start=best.start, n_iter=best.n_iter, converged=best.converged, inertia=inertia
+    )
+    own = best.labels[shared.layout.rows(me.number)] if me.holds else None
+    return Found(
+        labels=Labelled(own=own),
+        clusterings=(result,),
+        result=result,
+        claimed=(),
+        public=best,
+        results=results,
+    )
 
 
 def _inside(planned: Layout, layout: Layout, given: Labels | None) -> Labels:

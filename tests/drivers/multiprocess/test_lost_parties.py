@@ -100,7 +100,7 @@ BROKEN = """
 
 @pytest.mark.parametrize("error", ["ValueError", "MessageError"])
 def test_a_client_that_breaks_in_the_iterations_is_done_without(setup_of, sabotage, error):
-    sabotage(4, BROKEN.format(kind="Assignment", round=2, error=error))
+    sabotage(4, BROKEN.format(kind="StepNotice", round=2, error=error))
     setup = setup_of((4, 3, 5, 6, 2))
     outcome, whole = run_multiprocess(setup), run_in_process(setup)
     for ours, theirs in zip(outcome.labels, whole.labels, strict=True):
@@ -112,7 +112,7 @@ def test_a_client_that_breaks_in_the_iterations_is_done_without(setup_of, sabota
 
 @pytest.mark.parametrize("error", ["LimitError", "CheatError"])
 def test_a_clients_limit_or_a_cheating_server_ends_the_run_in_the_iterations_too(setup_of, sabotage, error):
-    sabotage(4, BROKEN.format(kind="Assignment", round=2, error=error))
+    sabotage(4, BROKEN.format(kind="StepNotice", round=2, error=error))
     with pytest.raises(getattr(secfc.errors, error), match=r"^parties\[3\]: 123456\.789$"):
         run_multiprocess(setup_of((4, 3, 5, 6, 2)))
 
@@ -128,12 +128,12 @@ def test_a_client_that_breaks_while_rows_are_shared_is_left_out(setup_of, sabota
 FORGED = """
     from dataclasses import replace
     from secfc.protocol.client import Client
-    from secfc.protocol.messages import CodedDistances, Ready
+    from secfc.protocol.messages import StepReport
     real = Client.receive
 
     def receive(self, message):
         return [
-            replace(one, part=one.part + 7) if type(one) is {kind} and one.round == {round} else one
+            replace(one, data=bytes(one.data) + b"more") if type(one) is StepReport and one.round else one
             for one in real(self, message)
         ]
 
@@ -142,8 +142,8 @@ FORGED = """
 
 
 def test_a_client_whose_answer_is_refused_is_absent_from_then_on(setup_of, sabotage):
-    sabotage(2, FORGED.format(kind="CodedDistances", round=2))
-    refused = r"absent: client 2; .*CodedDistances: part 7 of round 2 from client 2"
+    sabotage(2, FORGED)
+    refused = r"absent: client 2; .*Step: 4 bytes are no letter"
     with pytest.raises(TooManyFaultsError, match=refused):  # three are needed
         run_multiprocess(setup_of((4, 3, 5)))
 

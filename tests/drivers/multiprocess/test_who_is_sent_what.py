@@ -62,7 +62,7 @@ def test_a_relay_that_touches_a_share_ends_the_run_with_a_seal_error(setup_of, m
     real, first = Coordinator._carry, []
 
     def carry(self, party, payload):
-        if envelope(payload).kind == "Share" and envelope(payload).recipient == 2:
+        if envelope(payload).kind == "Step" and envelope(payload).recipient == 2:
             if change == "flip":
                 payload = b"".join((payload[:-1], bytes([payload[-1] ^ 1])))
             else:
@@ -71,6 +71,6 @@ def test_a_relay_that_touches_a_share_ends_the_run_with_a_seal_error(setup_of, m
         real(self, party, payload)
 
     monkeypatch.setattr(Coordinator, "_carry", carry)
-    text = r"^parties\[1\]: share: part 0 of round 0 from client [13] was not sealed by it "
+    text = r"^parties\[1\]: step: part 0 of round 0 from client [13] was not sealed by it "
     with pytest.raises(SealError, match=text):
         run_multiprocess(setup_of((5, 5, 5)))

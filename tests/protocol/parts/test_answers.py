@@ -15,6 +15,8 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.states import State
 
+pytestmark = pytest.mark.questions
+
 # Continue
 
 

@@ -18,6 +18,8 @@ from secfc.protocol.messages import (
 from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.states import State
 
+pytestmark = pytest.mark.questions
+
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("rows", "seed"), crossed([1, 2, 3], sweep(range(6), keep=range(3)), together=1))

@@ -4,6 +4,7 @@ import gc
 import weakref
 from collections import Counter
 
+import pytest
 from support.parts import COUNTS, MANY, sharing
 
 from secfc.protocol.job.row_layout import WINDOW
@@ -11,6 +12,8 @@ from secfc.protocol.messages import (
     SERVER,
     Continue,
 )
+
+pytestmark = pytest.mark.questions
 
 
 def test_messages_are_as_many_as_parts(many):

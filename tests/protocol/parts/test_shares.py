@@ -23,6 +23,8 @@ from secfc.protocol.messages import (
 from secfc.protocol.phases import server_iterate
 from secfc.protocol.states import State
 
+pytestmark = pytest.mark.questions
+
 # Parts of shares out of turn
 
 

@@ -1,0 +1,1 @@
+"""Disclosure "coded": the coordinator decodes distances and assigns, as in the paper."""

@@ -1,0 +1,95 @@
+"""A run with disclosure "coded" from shared rows to labels: the coordinator decodes and assigns."""
+
+from collections.abc import Callable, Generator
+from fractions import Fraction
+from typing import Protocol
+
+from secfc.field.array_types import Labels
+from secfc.kmeans.in_range import RangeCheck
+from secfc.kmeans.program import lloyd
+from secfc.kmeans.search import SearchResult, suitability
+from secfc.kmeans.stopping import Stopping
+from secfc.operations.decoding.agreed import agreed, told_best
+from secfc.operations.decoding.coded import Coded
+from secfc.operations.decoding.distances import Distances
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
+from secfc.protocol.parties.party import COORDINATOR, Party
+from secfc.sharing.rows import Rows
+
+
+class PublicRounds(Protocol):
+    """Is told what everybody learns of rounds about public sets. It may refuse it with an error."""
+
+    def public_round_is(self, number: int, sets: Labels) -> None:
+        """A round begins, counted from 1. Its means are those of these sets; -1 is no set."""
+
+    def iteration_is(self, number: int, moved: int, inertia: Fraction | None) -> None:
+        """An assignment of a start, from 1, and how many rows moved. The coordinator knows the inertia."""
+
+
+class _Bests:
+    """The coordinator's: the best start of each k so far, and its number."""
+
+    def __init__(self) -> None:
+        self.starts: dict[int, int] = {}
+        self.results: dict[int, SearchResult] = {}
+
+    def take(self, number: int, found: SearchResult, rounds: Distances) -> None:
+        """Keep the start with the least score of its k, the first of equals."""
+        best = self.results.get(found.k)
+        if best is None or found.score < best.score:
+            assert rounds.assigned is not None
+            # k = 1 comes first
+            rounds.assigned.describe(found, self.results[1].inertia if 1 in self.results else None)
+            self.results[found.k], self.starts[found.k] = found, number
+
+    def chosen(self, compared: tuple[int, ...]) -> tuple[int, list[SearchResult]]:
+        """Of several k that with the greatest silhouette, the least of equals; and the results of all."""
+        found = [one for k, one in self.results.items() if not compared or k in compared]
+        return max(found, key=suitability).k, found
+
+
+def coded_run(
+    me: Party,
+    job: Job,
+    layout: Layout,
+    rows: Rows,
+    first_sets: Callable[[int], Labels],
+    watching: PublicRounds,
+) -> Generator[None, None, tuple[SearchResult, float, list[SearchResult]]]:
+    """The best result and its inertia, and at the coordinator the results of all k.
+
+    `first_sets` gives those of the next start, of so many sets.
+    """
+    method, starts = job.method, job.method.starts
+    rounds = Distances(
+        me,
+        rows,
+        job.k,
+        radius=job.radius,
+        within=RangeCheck(radius=job.radius, layout=layout, max_liars=job.max_liars),
+        compared=bool(method.compared),
+        on_round=watching.public_round_is,
+    )
+    fewest = Stopping(m=layout.m, max_iter=method.max_iter, tol_moved=method.tol_moved).fewest
+    every, bests = list[SearchResult](), _Bests()
+    for number, k in enumerate(starts):
+        run = Coded(
+            rounds,
+            first_sets(k),
+            k,
+            separate=method.init == "separation",
+            on_iteration=watching.iteration_is,
+        )
+        ended = yield from lloyd(run, k=k, max_iter=method.max_iter, fewest=fewest)
+        every.append(run.result(ended))
+        if me.number == COORDINATOR:
+            bests.take(number, every[-1], rounds)
+    best, found = None, list[SearchResult]()
+    if me.number == COORDINATOR:
+        k, found = bests.chosen(method.compared)
+        best = bests.starts[k], job.in_data_units(bests.results[k].inertia)
+    number, inertia = yield from told_best(me, len(starts), best)
+    yield from agreed(me)
+    return every[number], inertia, found
