@@ -41,9 +41,10 @@ def moved_below(
 def changes(me: Party, before: Shared, after: Shared) -> Shared:
     """A vector, shape (1, width), that is 0 if no row has moved.
 
-    Else it is 0 with a probability below 2^-140. The last set follows from the others.
+    Else it is 0 with a probability below 2^-140. The last set counts too: rows that were drawn are alone in
+    first sets, and others in none.
     """
-    return combined(me, b"moved", (after - before)[:-1].reshape(-1))
+    return combined(me, b"moved", (after - before).reshape(-1))
 
 
 def below(me: Party, counts: Shared, limits: list[int]) -> Generator[None, None, tuple[bool, ...]]:
