@@ -100,41 +100,11 @@ def test_a_number_of_starts_that_is_none_is_told_by_line(organisations, value):
         read_job(organisations.job)
 
 
-TELLS = r"^init: the draws of 'k-means\+\+' are public and tell sums of distances"
-
-
 @pytest.mark.parametrize(
     ("init", "disclosure"),
     [*product(["auto", "random", "separation"], ["labels", "coded"]), ("k-means++", "labels")],
 )
 @pytest.mark.filterwarnings("error::secfc.PrivacyWarning")
-def test_no_other_start_has_public_draws_of_single_rows(init, disclosure):
+def test_no_start_has_public_draws_of_single_rows(init, disclosure):
     job = secfc.run(PARTIES, 2, 1, 1, seed=0, init=init, disclosure=disclosure).job
     assert "draws" not in who_learned_what(job, 1)[0].what
-
-
-@pytest.mark.parametrize("call", ["run", "SecureKMeans"])
-@pytest.mark.parametrize("seed", [None, 0])
-def test_a_call_whose_draws_are_public_warns_of_what_they_tell(call, seed):
-    given = {"t": 1, "ell": 1, "init": "k-means++", "reveal": secfc.Reveal(centres="all")}
-    given["limits"] = secfc.Limits(reveal_centres=True)
-    calls = {
-        "run": lambda: secfc.run(PARTIES, 2, seed=seed, **given),
-        "SecureKMeans": lambda: SecureKMeans(2, random_state=seed, **given).fit(PARTIES),
-    }
-    with pytest.warns(secfc.PrivacyWarning, match=TELLS) as caught:
-        calls[call]()
-    assert [one.category for one in caught] == [secfc.PrivacyWarning]
-
-
-@pytest.mark.parametrize("seed", [None, 0])
-def test_draws_by_a_coin_or_a_seed_are_public(seed):
-    job = make_job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="k-means++", reveal_to=(1,), seed=seed)
-    assert job.privacy_warning() is not None
-    assert "from the draws sums of distances" in who_learned_what(job, rounds=7)[0].what
-
-
-def test_who_reads_or_signs_a_job_is_told_what_its_draws_tell(organisations):
-    assert "the draws of 'k-means++' are public" not in organisations.shown()
-    organisations.replace(organisations.job, "seed = 7", 'init = "k-means++"\nreveal_centres = ["north"]')
-    assert "note: init: the draws of 'k-means++' are public" in organisations.shown()

@@ -39,11 +39,6 @@ def who_learned_what(
     rows = f"{held}, and {each} in each of {rounds} rounds{whose}"
     step = "" if job.step is None else ", the step that values are multiples of"
     inertia = _of_ending(job) if job.own_labels else "; the inertia" if job.tells_inertia else ""
-    if job.method.init == "k-means++" and not job.own_labels:
-        inertia += (
-            "; which rows were drawn as candidates of a start, and from the draws sums of distances of rows "
-            "to the rows drawn before"
-        )
     if job.rows.weighted:
         rows += "; the weight of every row"
     if isinstance(job.method, Predict):

@@ -351,18 +351,8 @@ class Job:
 
     def privacy_warning(self) -> PrivacyWarning | None:
         """A warning with all that the parameters reveal beyond what a reader may expect, else None."""
-        reasons = [reason for reason in (self._draws_tell(), self._parties_tell()) if reason]
-        return PrivacyWarning("; ".join(reasons)) if reasons else None
-
-    def _draws_tell(self) -> str:
-        """What public draws tell."""
-        if self.method.init != "k-means++" or self.is_program:
-            return ""
-        return (
-            "init: the draws of 'k-means++' are public and tell sums of distances of a party's rows to the "
-            "rows drawn before. A party with many rows of its choice can read single rows of others. "
-            "init='random' has no such draws"
-        )
+        reason = self._parties_tell()
+        return PrivacyWarning(reason) if reason else None
 
     def _parties_tell(self) -> str:
         """What parties that compare, or the server, learn beyond what a reader may expect."""

@@ -218,9 +218,7 @@ class Starting(Iterating):
         "step from a random partition, that is, rows at most a third as far from their centre as from any "
         'other (the paper, section 5). "k-means++": single rows, drawn by their distance to the rows drawn '
         "before; the best of several candidates is taken, as scikit-learn does. Nobody learns a drawn row, "
-        "and only a simulation with a `seed` can be repeated. But in runs where everybody learns labels "
-        "(`disclosure`) draws are public and tell sums of distances of rows to the rows drawn before: a "
-        "party with many rows of its choice can read single rows of others (docs/threat-model.md). A client "
+        "and only a simulation with a `seed` can be repeated. A client "
         "whose `limits` forbid sets of one row refuses. An ndarray or DataFrame: public centres, such as "
         "those of an earlier run or of a published model; columns are matched by name. Every row starts "
         "with its nearest centre, which everybody learns, and every centre must be the nearest of at least "
