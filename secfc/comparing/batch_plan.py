@@ -127,7 +127,7 @@ class BatchPlan:
     def of_signs(cls, primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int) -> "BatchPlan":
         """A batch that compares so many columns with 0, which is column `columns` of the bracket.
 
-        It stands for any column with weight 2 while all others have weight 0.
+        It stands for any column with weight 2 while all others have weight 0. Few are compared by wide gates.
         """
         question = Differences(
             columns=np.append(np.arange(columns), 0),
@@ -137,7 +137,8 @@ class BatchPlan:
             radix=MixedRadix(primes),
         )
         own = np.full(rows, columns + 1, dtype=np.int32)
-        return cls(bracket=bracket, question=question, own=own, widths=USUAL)
+        widths = WIDE if bracket.first.size * rows <= FEW else USUAL
+        return cls(bracket=bracket, question=question, own=own, widths=widths)
 
     @property
     def rows(self) -> int:
