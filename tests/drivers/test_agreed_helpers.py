@@ -72,7 +72,7 @@ def test_labels_are_those_of_distances_and_a_helper_has_a_statement_alone(organi
         page = organisations.folder / "page.html"
         write_agreed_report(summary, organisations.agreement, page, name="summary", site=site)
         text = page.read_text(encoding="utf-8")
-        assert f"{HELPERS[1]} with {NAMES[0]} or {HELPERS[0]}" in text
+        assert f"{NAMES[0]} with {HELPERS[0]} or {HELPERS[1]}" in text
     if not hidden:
         here = organisations.simulated()
         told = json.loads((organisations.folder / "summary.json").read_text())["coordinator"]["result"]
