@@ -85,7 +85,7 @@ class TestLimits:
         one.run()
         rounds = one.server.progress.round
         assert both.job.max_rounds == 2 * one.job.max_rounds
-        text = f"answers {rounds} rounds at most, but the server asks for round {rounds + 1}"
+        text = f"answers {rounds} rounds at most, but round {rounds + 1} would begin"
         with pytest.raises(LimitError, match=text):
             net_of(n_init=2, limits=Limits(most_rounds=rounds)).run()
 
