@@ -262,7 +262,7 @@ class TestNoise:
         for me in net.parties.values():
             me.inbox.lost.add(5)
         net.assert_opened(
-            net.run(lost=lambda me: me.number == 5 and me.step >= 1),
+            net.run(lost=lambda me: me.number == 5),
             noise=sum(one for masks, one in noise.items() if masks is not net.parties[5].masks),
         )
 
@@ -272,9 +272,25 @@ class TestNoise:
             me.inbox.lost |= {4, 5}
         with pytest.raises(TooManyFaultsError, match=r"^centres: noise of 3 clients is in, that of 4 is"):
             net.run(
-                lost=lambda me: me.number in (4, 5) and me.step >= 1,
+                lost=lambda me: me.number in (4, 5),
                 carry=lambda *given: (sent.append(given[2].tag), given[3])[1],
             )
+        assert not OPENING & set(sent)
+
+    @pytest.mark.parametrize("victim", [2, 4])
+    def test_a_server_that_tells_others_of_fewer_dealers_has_nothing_opened(self, victim):
+        """Two sums with other noise would have less of it together."""
+        net, sent = Ending(self.ROWS, self.LABELS, 2, n=5, **PRIVATE), []
+
+        def carry(sender, recipient, place, data):
+            sent.append(place.tag)
+            if (sender, recipient, place.tag) == (0, victim, "roots"):
+                return bytes([0b11110000, *bytes(data)[1:]])
+            return data
+
+        with pytest.raises(CheatError, match=r"saw other numbers opened before step \d+$"):
+            net.run(carry=carry)
+        assert "roots" in sent
         assert not OPENING & set(sent)
 
     @pytest.mark.parametrize("refusing", [(2,), (2, 3)])

@@ -42,10 +42,11 @@ def revealed(
     parts = [weighted.sum(1).reshape(-1, 1), shared.rows.sums(weighted)]
     if job.opened.spread is not None:
         parts.append((yield from sums_of_squares(me, weighted, shared.rows)))
+    # Noise comes first: whoever goes on after sums are reduced has seen the same of it as both evaluators. So
+    # a server that tells parties different dealers has nothing opened with two sums of noise.
+    more = None if noise is None else (yield from shared_noise(me, job, noise, shared))
     found = yield from reduced(me, joined(parts, 1))
-    sums = found[:, 1 : width + 1]
-    if noise is not None:
-        sums = sums + (yield from shared_noise(me, job, noise, shared))
+    sums = found[:, 1 : width + 1] if more is None else found[:, 1 : width + 1] + more
     return (
         yield from opened_centres(
             me,
