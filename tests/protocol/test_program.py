@@ -429,8 +429,17 @@ class TestCentres:
 
         monkeypatch.setattr(Noise, "draw", draw)
         net = self.net(centres_epsilon=5.0, centres_delta=1e-3, seed=3)
-        run_without(net, 5, 450, seed=3)
+        lost = []
+
+        def until():
+            if not lost and net.clients[5].phase.round == 1:
+                lost.append(5)
+                net.post(net.server.absent(5))
+            return False
+
+        net.run(until=until, drop=lambda message: bool(lost) and 5 in (message.sender, message.recipient))
         assert net.masks[5] not in drawn
+        assert net.server.faults.left_out == ()
         centres, sizes = self.means(net)
         more = np.array(sum(drawn.values()) / np.array(sizes)[:, np.newaxis], dtype=float)
         found = net.clients[1].centres
