@@ -14,7 +14,6 @@ from benchmarks.privacy import (
     boundary,
     coded,
     distances,
-    draws,
     integers,
     lying_comparer,
     opened,
@@ -48,7 +47,6 @@ ATTACKS = {
     "h-alone-rows": "recipient of centres: others' rows known exactly",
     "h-spreads": "recipient of spreads: bits of others' values that stay unknown",
     "l-rows": "client that answers wrongly: everybody's rows, by rounds",
-    "n-row": "client with rows in a small ball: one row of others from the public draws of a start",
     "o-rows": "one comparer that lies: everybody's rows, by rounds",
     "p-rows": "client that chooses its rows: a column of others' rows from labels, by its share of all rows",
     "q-sorted": "party that chooses its rows: others' sorted values of a column from own labels, by runs",
@@ -72,7 +70,6 @@ class Size:
     wrong: tuple[int, ...]
     bits: int
     others: int
-    ball: tuple[int, ...]
     comparer_bits: int
     shares: tuple[float, ...]
     chosen_for: int
@@ -91,7 +88,6 @@ FULL = Size(
     wrong=(2, 4),
     bits=12,
     others=100,
-    ball=(200, 2000, 20_000),
     comparer_bits=22,
     shares=(0.9, 0.5, 1 / 3, 0.2),
     chosen_for=400,
@@ -109,7 +105,6 @@ QUICK = Size(
     wrong=(2,),
     bits=4,
     others=12,
-    ball=(2000,),
     comparer_bits=4,
     shares=(0.9,),
     chosen_for=60,
@@ -201,10 +196,6 @@ def _wrong_answers(size: Size) -> Iterator[AttackRow]:
                 )
 
 
-def _draws(size: Size) -> Iterator[AttackRow]:
-    yield from draws.by_draws(own=size.ball, others=size.others, runs=size.runs, seed=SEED)
-
-
 def _lying_comparer(size: Size) -> Iterator[AttackRow]:
     given: dict[str, Any] = {"bits": size.comparer_bits, "smallest": 5, "seed": SEED, "max_liars": 1}
     for liar in (Comparer.DEALER, Comparer.E0):
@@ -255,7 +246,6 @@ _PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
     ("f", _segments),
     ("h", _opened),
     ("l", _wrong_answers),
-    ("n", _draws),
     ("o", _lying_comparer),
     ("p", _chosen_rows),
     ("q", _own_labels),

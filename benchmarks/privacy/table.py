@@ -27,7 +27,7 @@ def liar_cells(rows: Rows) -> Cells:
 
 
 def label_cells(rows: Rows) -> Cells:
-    """What public draws, and labels alone, tell a client that chooses its rows."""
+    """What labels alone tell a client that chooses its rows."""
     headings = ["program", "by", "varied", "value", "success", "nothing, everything", "with"]
     lines = [
         [

@@ -1,62 +1,13 @@
-"""What public draws, chosen rows and one comparer that lies tell about others' rows."""
+"""What chosen rows and one comparer that lies tell about others' rows."""
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from benchmarks.privacy import boundary, draws, lying_comparer
+from benchmarks.privacy import boundary, lying_comparer
 from benchmarks.privacy.boundary import Design, own_rows, placed
-from benchmarks.privacy.draws import Drawn, of_draws, totals
 from benchmarks.privacy.measure import blobs
 from secfc.comparing.role import Comparer
-from secfc.kmeans.plus_plus import DRAW_BITS
-
-ONE = 1 << DRAW_BITS
-
-
-def drawn_by(rho, squares):
-    """The row that a draw takes."""
-    sums = np.cumsum(squares)
-    return int(np.searchsorted(sums, rho / ONE * sums[-1], side="right"))
-
-
-class TestDraws:
-    OWN = np.array([[0.0], [1.0], [2.0]])
-    MOST = np.array([100.0, 100.0])
-
-    def test_an_own_row_that_is_drawn_bounds_what_is_before_and_after(self):
-        # S1 + 1 <= T / 2 < S1 + 5 with T = S1 + 5 + S3: 3 <= S3 - S1 + 6 <= 11.
-        view = Drawn(first=1, rho=(ONE // 2,), rows=[3])
-        low, high = totals(self.OWN, 1, view, np.array([2.0, 100.0]))
-        assert low == pytest.approx([0, 0])
-        assert high == pytest.approx([2, 7])
-
-    def test_the_first_row_of_another_tells_nothing(self):
-        view = Drawn(first=0, rho=(ONE // 2,), rows=[3])
-        assert totals(self.OWN, 1, view, self.MOST).tolist() == [[0, 0], self.MOST.tolist()]
-
-    @pytest.mark.parametrize("seed", range(20))
-    def test_what_is_found_contains_the_true_totals(self, seed):
-        rng = np.random.default_rng(seed)
-        rows = np.concatenate([rng.normal(8, 1, 3), rng.normal(0, 1, 50), rng.normal(8, 1, 4)])
-        first = 3 + int(rng.integers(50))
-        squares = (rows - rows[first]) ** 2
-        rho = tuple(map(int, rng.integers(ONE, size=3)))
-        view = Drawn(first=first, rho=rho, rows=[drawn_by(one, squares) for one in rho])
-        low, high = totals(rows[3:53, np.newaxis], 3, view, np.array([1e4, 1e4]))
-        true = np.array([squares[:3].sum(), squares[53:].sum()])
-        assert (low <= true + 1e-6).all()
-        assert (true <= high + 1e-6).all()
-
-    def test_rows_that_were_drawn_twice_are_told_by_the_order_of_random_numbers(self):
-        assert of_draws((7, 5, 3), [9, 4]) == [9, None, 4]
-        assert of_draws((7, 3, 5), [9, 4]) == [9, 4, None]
-        assert of_draws((7, 8, 3), [9, 4]) == [9, 9, 4]
-        assert of_draws((7, 3), [9]) == [9, 9]
-
-    def test_a_run_tells_the_row_before_many_own_rows(self):
-        (row,) = draws.by_draws(own=(20_000,), others=100, runs=2, seed=4)
-        assert row.success < 0.2
 
 
 @pytest.mark.parametrize("liar", [Comparer.DEALER, Comparer.E0])
