@@ -58,36 +58,3 @@ def plus_plus_rows(
         chosen.append(best)
         closest = nearer[best]
     return chosen
-
-
-def plus_plus_rows_by_public_draws(
-    distances_from: Callable[[int], Integers],
-    n_rows: int,
-    n_clusters: int,
-    random_state: Any,
-    weights: IntArray | None = None,
-) -> list[int]:
-    """The same in runs whose draws are public, with other random numbers.
-
-    When the sum is 0, the lowest rows that are not centres follow. Random numbers are taken in each step
-    before this is checked.
-    """
-    rng = np.random.default_rng(random_state)
-    n_candidates = min(n_clusters, 2 + int(math.log(n_clusters)))
-    times = np.array([1] * n_rows if weights is None else weights.tolist(), dtype=object)
-    up_to = np.cumsum(times)
-    chosen = [int(np.searchsorted(up_to, int(rng.integers(int(up_to[-1]))), side="right"))]
-    closest = times * distances_from(chosen[0])
-    while len(chosen) < n_clusters:
-        sums = np.cumsum(closest)
-        randoms = [int.from_bytes(rng.bytes(DRAW_BYTES), "little") for _ in range(n_candidates)]
-        if sums[-1] == 0:
-            left = [row for row in range(n_rows) if row not in chosen]
-            return chosen + left[: n_clusters - len(chosen)]
-        bounds = [sums[-1] * random // 2 ** (8 * DRAW_BYTES) for random in randoms]
-        candidates = [int(np.searchsorted(sums, bound, side="right")) for bound in bounds]
-        nearer = {row: np.minimum(closest, times * distances_from(row)) for row in dict.fromkeys(candidates)}
-        best = min(nearer, key=lambda row: nearer[row].sum())  # ties go to the first drawn
-        chosen.append(best)
-        closest = nearer[best]
-    return chosen

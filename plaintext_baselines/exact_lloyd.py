@@ -12,13 +12,11 @@ import numpy.typing as npt
 from plaintext_baselines._arrays import FloatArray, IntArray
 from plaintext_baselines._base import check_count, check_parties, check_weights
 from plaintext_baselines._exact import Centre, Centres, ExactRows
-from plaintext_baselines._plus_plus import plus_plus_rows, plus_plus_rows_by_public_draws
+from plaintext_baselines._plus_plus import plus_plus_rows
 from plaintext_baselines._pooled import PooledClusterer
 from plaintext_baselines._quantise import MAX_PRECISION, check_bound, check_step, quantise, scale_exponent
 from plaintext_baselines._rounds import Rounds, run_rounds
 from plaintext_baselines._start import given_centres, starting_sets
-
-_PLUS_PLUS = {"k-means++": plus_plus_rows, "k-means++ by public draws": plus_plus_rows_by_public_draws}
 
 
 @dataclass(eq=False, repr=False)
@@ -36,8 +34,7 @@ class ExactLloyd(PooledClusterer):
     ----------
     n_clusters : int
     init : {"random", "separation", "k-means++"}, ndarray of shape (n_clusters, n_features), or list of int
-        ndarray. As for :class:`Lloyd`; "k-means++" is scikit-learn's greedy one, on exact distances
-        ("k-means++ by public draws": with other random numbers, for runs of secfc with such draws). Centres
+        ndarray. As for :class:`Lloyd`; "k-means++" is scikit-learn's greedy one, on exact distances. Centres
         in an array are not quantised: the first round's distances are to exactly these numbers.
     n_init : int
         Number of starts, drawn one after the other. The first with the least score is kept. The score is the
@@ -191,10 +188,10 @@ class ExactLloyd(PooledClusterer):
     def _starting_sets(
         self, arithmetic: ExactRows, data: Sequence[FloatArray], rng: np.random.Generator
     ) -> IntArray:
-        if not (isinstance(self.init, str) and self.init in _PLUS_PLUS):
+        if not (isinstance(self.init, str) and self.init == "k-means++"):
             return starting_sets(arithmetic, self.init, data, rng)
         n_rows = sum(len(rows) for rows in data)
-        rows = _PLUS_PLUS[self.init](arithmetic.distances_from, n_rows, self.n_clusters, rng, self._weights)
+        rows = plus_plus_rows(arithmetic.distances_from, n_rows, self.n_clusters, rng, self._weights)
         sets = np.full(n_rows, -1, dtype=np.int64)
         sets[rows[::-1]] = np.arange(self.n_clusters)[::-1]  # a row chosen again stays in its first set
         return sets

@@ -14,8 +14,7 @@ from plaintext_baselines._rounds import NearestCentres
 
 def by_name(job):
     """What lets `ExactLloyd` begin as a run did, by the name and the seed of its start."""
-    asked = job.method.init == "k-means++" and not job.is_program
-    return {"init": job.method.init + " by public draws" * asked, "random_state": job.seed}
+    return {"init": job.method.init, "random_state": job.seed}
 
 
 def begun_as(job, start):
