@@ -36,7 +36,7 @@ def revealed(
     if not to:
         return None
     least = max(smallest, job.opened.spread or 1)
-    own = {one: slice(0) if layout.common else layout.rows(one) for one in to}
+    own = {one: slice(0, 0) if layout.common else layout.rows(one) for one in to}
     _refuse((yield from lacking(me, sets, weights, own, least)), least)
     weighted = sets if (weights == 1).all() else sets * weights
     parts = [weighted.sum(1).reshape(-1, 1), shared.rows.sums(weighted)]
