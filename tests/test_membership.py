@@ -33,6 +33,23 @@ def test_who_holds_a_row_does_not_change_its_label():
     assert sorted(found[0]) == ids
 
 
+def test_centres_of_a_union_are_means_of_the_labels_that_its_owners_open():
+    rows = np.random.default_rng(4).normal(size=(20, 2))
+    result = secfc.run(
+        [rows[:7], rows[7:12], rows[12:]],
+        2,
+        1,
+        1,
+        ids=[list(range(7)), list(range(7, 12)), list(range(12, 20))],
+        seed=0,
+        reveal=secfc.Reveal(centres=[1]),
+        limits=secfc.Limits(reveal_centres=True, smallest_set=2),
+    )
+    labels = np.concatenate(result.labels)
+    means = [rows[labels == h].mean(axis=0) for h in range(2)]
+    np.testing.assert_allclose(result.cluster_centers, means, atol=1e-6)
+
+
 def test_what_the_server_and_a_client_see_of_rows_does_not_depend_on_their_owner():
     """Client 3's view with the row at client 1 is also a view with it at client 2, for other masks of these
     clients.
