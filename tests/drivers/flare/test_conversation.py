@@ -30,7 +30,7 @@ from secfc.errors import (
     PartyError,
     TooManyFaultsError,
 )
-from secfc.protocol.messages import Assignment, Finish, Plan, Share
+from secfc.protocol.messages import Finish, Plan, Share, StepNotice
 from secfc.protocol.messages.wire import HEADER_BYTES, envelope
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -38,6 +38,7 @@ pytestmark = pytest.mark.usefixtures("clock")
 # A run to its end
 
 
+@pytest.mark.questions
 def test_a_site_keeps_evidence_of_a_coordinator_that_gave_two_results(organisations, monkeypatch, tmp_path):
     made = organisations(20, 10, 30)
     network = Network(made)
@@ -132,7 +133,13 @@ def test_a_message_in_another_sites_name_is_refused(organisations):
 # Sites that are lost
 
 
-BEFORE = pytest.mark.parametrize("kind", [Plan, Share], ids=["before sharing", "during sharing"])
+BEFORE = pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(Plan, id="before sharing"),
+        pytest.param(Share, id="during sharing", marks=pytest.mark.questions),
+    ],
+)
 
 
 @BEFORE
@@ -209,7 +216,7 @@ def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_t
 
 def test_a_site_that_fails_in_round_3_is_done_without_and_tells_no_value(organisations, monkeypatch):
     def act(message):
-        if isinstance(message, Assignment) and message.round == 3:
+        if isinstance(message, StepNotice) and message.round == 3:
             raise ValueError("the secret is 123456.789")
 
     on_receive(monkeypatch, 2, act)
@@ -223,6 +230,7 @@ def test_a_site_that_fails_in_round_3_is_done_without_and_tells_no_value(organis
     assert made.statement("site-2")["ended"] == "PartyError: internal at site-2"
 
 
+@pytest.mark.questions
 def test_a_result_that_too_few_confirm_ends_the_run(organisations, monkeypatch):
     made = organisations(20, 10, 30, 5)
     network = Network(made, spoil=vanishes(monkeypatch, Finish, 2, 3), deadline=1.0)
