@@ -31,7 +31,7 @@ def registries() -> tuple[list[np.ndarray], list[list[str]]]:
 def main() -> None:
     """Cluster, and say who can tell what."""
     rows, ids = registries()
-    result = secfc.run(rows, k=3, t=1, ell=1, ids=secfc.Membership(ids, cap=500), init="separation", seed=1)
+    result = secfc.run(rows, k=3, t=1, ell=1, ids=secfc.Membership(ids, cap=500), seed=1)
     print(f"{sum(result.sizes)} patients in clusters of {sorted(result.sizes.tolist())}")
     for name, own, labels in zip(NAMES, ids, result.labels, strict=True):
         print(f"{name} looks up its own patients: {own[0]} is in cluster {labels[0]}")

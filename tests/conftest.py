@@ -58,7 +58,7 @@ def asked_questions(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     with pytest.MonkeyPatch.context() as patches:
-        patches.setattr("secfc.protocol.job.job.is_program", lambda *cases: False)
+        patches.setattr("secfc.protocol.job.job.Job.is_program", False)
         yield
 
 

@@ -24,7 +24,7 @@ DECIDED = {
     ("labels", 1, "random", "auto"): ("random", 1),
     ("labels", 1, "random", 2): ("random", 2),
     ("labels", 1, "auto", 3): ("random", 3),
-    ("labels", 1, "separation", "auto"): ("separation", 1),
+    ("coded", 1, "separation", "auto"): ("separation", 1),
     ("coded", 1, "auto", 2): ("random", 2),
 }
 
@@ -102,7 +102,7 @@ def test_a_number_of_starts_that_is_none_is_told_by_line(organisations, value):
 
 @pytest.mark.parametrize(
     ("init", "disclosure"),
-    [*product(["auto", "random", "separation"], ["labels", "coded"]), ("k-means++", "labels")],
+    [*product(["auto", "random"], ["labels", "coded"]), ("k-means++", "labels"), ("separation", "coded")],
 )
 @pytest.mark.filterwarnings("error::secfc.PrivacyWarning")
 def test_no_start_has_public_draws_of_single_rows(init, disclosure):

@@ -7,7 +7,6 @@ import pytest
 import secfc
 from secfc import Limits, SecureKMeans
 from secfc.drivers import in_process
-from secfc.kmeans.search import Search
 from secfc.protocol.client import Client
 from secfc.protocol.job.making import make_job
 
@@ -55,20 +54,6 @@ def test_rows_without_a_label_are_not_shared():
     with_it = predicted(old, [[0, 0], [1], [1, 1]], [[[4.0]], [], []], 2, bound=600.0)
     kinds = [sum(one.size for one in each.costs.messages if one.kind == "Step") for each in (found, with_it)]
     assert kinds[0] < kinds[1]
-
-
-def test_there_is_one_round_and_no_inertia_is_told(monkeypatch):
-    ended, end_round = [], Search.end_round
-
-    def end(search):
-        more = end_round(search)
-        ended.append((more, search.best.inertia, search.best.history, search.best.histogram))
-        return more
-
-    monkeypatch.setattr(Search, "end_round", end)
-    found = predicted(OLD, [[0] * len(part) for part in OLD], NEW, 1, disclosure="coded")
-    assert ended == [(False, 0, [], ([], 0.0))]
-    assert sum(one.kind == "Assignment" for one in found.costs.messages) == 5
 
 
 def test_frames_give_series_with_the_index_of_the_new_rows():

@@ -90,7 +90,7 @@ CHANGES = {
     "column": ("age =", "years ="),
     "order of columns": ('age = [0, 120]\n"bmi" = [10.5, 60]', '"bmi" = [10.5, 60]\nage = [0, 120]'),
     "precision": ("k = 2", "k = 2\nprecision = 31"),
-    "start": ("k = 2", 'k = 2\ninit = "separation"'),
+    "start": ("k = 2", 'k = 2\ninit = "k-means++"'),
     "tolerance": ("k = 2", "k = 2\ntol_moved = 1e-3"),
     "noise": ("k = 2", f"k = 2\n{NOISE}"),
     "recipients": ("k = 2", 'k = 2\nreveal_centres = ["south"]'),

@@ -299,7 +299,6 @@ PURPOSES = {
     "labels, liars": COMPARED | {"ConsistencyCheck.agree"},
     "spare masks": COMPARED,
     "emptied clusters": COMPARED | {"FarthestDealer", "FarthestEvaluator"},
-    "opened core": COMPARED,
     "opened start": COMPARED | STARTED,
     "opened starts": COMPARED | STARTED,
     "scored starts": COMPARED,
@@ -313,7 +312,7 @@ PURPOSES = {
 }
 
 
-ALIKE = ("separation", "labels", "centres", "segments", "opened core", "scored starts")
+ALIKE = ("separation", "labels", "centres", "segments", "scored starts")
 """They hide the same as other kinds do. test_resume.py runs them without kills, the slow tests with kills."""
 
 

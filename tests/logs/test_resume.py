@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("clock")
 
 # test_masks.py compares runs of the other kinds, whose parties it kills.
 WITHOUT_KILLS = ("random", "separation", "labels", "centres", "segments")
-OPENED = ("opened labels", "opened core", "scored starts")
+OPENED = ("opened labels", "scored starts")
 
 
 @pytest.mark.some(2)

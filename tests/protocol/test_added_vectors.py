@@ -32,10 +32,9 @@ def adding(monkeypatch):
     return to
 
 
-@pytest.mark.parametrize("disclosure", ["coded", "labels"])
-def test_a_vector_in_range_that_a_client_adds_to_anothers_row_is_not_noticed(adding, disclosure) -> None:
+def test_a_vector_in_range_that_a_client_adds_to_anothers_row_is_not_noticed(adding) -> None:
     changed = adding(9.0)
-    net = UnionWire(ROWS, disclosure=disclosure, init="separation")
+    net = UnionWire(ROWS, disclosure="coded", init="separation")
     net.run()
     assert net.server.state is State.DONE
     assert net.server.faults.liars == net.server.faults.cheats == ()
@@ -49,6 +48,6 @@ def test_a_vector_in_range_that_a_client_adds_to_anothers_row_is_not_noticed(add
 
 def test_a_vector_out_of_range_ends_the_run(adding) -> None:
     adding(2.0**24)
-    net = UnionWire(ROWS, init="separation")
+    net = UnionWire(ROWS)
     with pytest.raises(RangeError):
         net.run()

@@ -441,7 +441,6 @@ def test_a_helper_and_the_dealer_see_what_depends_on_the_rows(net_of):
 
 
 OTHERS = {
-    "separation": {"init": "separation"},
     "k-means++": {"init": "k-means++", "n_init": 2},
     "starts": {"n_init": 2},
     "segments": {"ell": 2, "t": 1},

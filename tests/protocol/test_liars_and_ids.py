@@ -97,6 +97,7 @@ class TestInTheIteration:
 
 class TestBadDealers:
     @pytest.mark.parametrize(("client", "part"), crossed(CLIENTS, [0, 1, PARTS - 1], together=1))
+    @pytest.mark.questions
     def test_every_client_that_deals_one_wrong_residue_of_one_row_ends_the_run_by_name(self, client, part):
         victim = client % 7 + 1
         net = union()
@@ -110,6 +111,7 @@ class TestBadDealers:
         assert net.server.outcome is None
         assert net.server.progress.round == 0  # no question was asked
 
+    @pytest.mark.questions
     def test_a_dealer_that_gave_all_others_another_row_than_it_kept_is_excluded(self):
         net = union()
         net.deal_badly(2, (1, 3, 4, 5, 6, 7))
@@ -117,12 +119,14 @@ class TestBadDealers:
         assert net.server.faults.cheats == net.server.faults.liars == (2,)
         assert "it disputes its own shares" in net.server.gathering.liars[2]
 
+    @pytest.mark.questions
     def test_the_error_says_what_a_new_run_without_the_dealer_would_show(self):
         net = union()
         net.deal_badly(2, (3,))
         with pytest.raises(TooManyFaultsError, match="the union of the new run would show how many rows"):
             net.run()
 
+    @pytest.mark.questions
     def test_deviations_of_two_dealers_that_cancel_in_the_sum_are_found_all_the_same(self):
         net = nine()
         net.deal_badly(1, (5,))
@@ -136,6 +140,7 @@ class TestLyingRecipients:
     @pytest.mark.parametrize(
         ("client", "about"), crossed(CLIENTS, [{1}, {4}, {1, 2, 3, 4, 5, 6, 7}], together=1), ids=str
     )
+    @pytest.mark.questions
     def test_a_client_that_lies_in_its_reports_is_excluded_and_the_result_is_right(self, client, about):
         net = union()
         net.lie_about(client, about)
@@ -145,6 +150,7 @@ class TestLyingRecipients:
         assert as_exact_lloyd(net)
         assert all(one.labels is not None for one in net.clients.values())
 
+    @pytest.mark.questions
     def test_who_disputes_and_shows_nothing_ends_the_run_at_the_deadline(self):
         net = union()
         net.lie_about(3, {1})
@@ -157,6 +163,7 @@ class TestLyingRecipients:
 class TestSeeds:
     """Reports of one part about two seeds would give the server a combination of a dealer's rows."""
 
+    @pytest.mark.questions
     def test_a_seed_for_a_part_that_is_not_complete_or_not_the_next_is_refused(self, refuses):
         net = union()
         share = net.hold(Share, recipient=2, sender=1)
@@ -171,6 +178,7 @@ class TestSeeds:
         net.deliver(challenge)
         refuses(net.clients[2], challenge, MessageError, "^Challenge: number 1 when 1 came")
 
+    @pytest.mark.questions
     def test_echoes_out_of_turn_cut_or_of_this_client_are_refused(self, refuses):
         net = union()
         echo = net.hold(Echo, recipient=2, sender=1)
@@ -190,6 +198,7 @@ class TestSeeds:
 
 
 class TestOrder:
+    @pytest.mark.questions
     def test_the_server_asks_for_a_part_when_the_one_two_before_is_checked(self):
         net, reported = union(), {}
         while links := net.pending():
@@ -210,6 +219,7 @@ class TestOrder:
                 most = max(most, len(held.sharing._testimonies) if held else 0)
         assert most <= 3  # two, and those of the next one before this client was asked for it
 
+    @pytest.mark.questions
     def test_parts_that_come_too_early_are_refused(self, refuses):
         net = union()
         net.hold(Challenge, recipient=2)
@@ -218,6 +228,7 @@ class TestOrder:
         share = net.message(Share, sender=1, recipient=2, at=(0, 4))
         refuses(client, share, MessageError, "^Share: part 4 from client 1 too early")
 
+    @pytest.mark.questions
     def test_a_question_before_all_parts_are_checked_is_refused(self, refuses):
         net = union()
         net.run(
@@ -228,12 +239,14 @@ class TestOrder:
         early = Assignment(run=net.server.run, sender=SERVER, recipient=2, round=1, sets=sets)
         refuses(net.clients[2], early, MessageError, "^part . of the shares was not checked")
 
+    @pytest.mark.questions
     def test_the_next_part_before_a_check_is_refused(self, refuses):
         net = union()
         challenge = net.hold(Challenge, recipient=2)
         early = Continue(run=challenge.run, sender=SERVER, recipient=2, round=0, part=2)
         refuses(net.clients[2], early, MessageError, "^part 0 of the shares was not checked")
 
+    @pytest.mark.questions
     def test_reports_and_evidence_on_no_open_check_are_refused(self, refuses):
         net = union()
         report = net.hold(Report, recipient=SERVER)
@@ -253,6 +266,7 @@ class TestOrder:
         net.deliver(report)
         refuses(net.server, report, MessageError, "^Report: a second one")
 
+    @pytest.mark.questions
     def test_who_is_awaited_is_who_is_behind(self):
         for what, client in (
             (

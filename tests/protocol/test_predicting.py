@@ -33,6 +33,7 @@ def wired(wire, more_clients=0, **more):
     return wire(rows, **given | more)
 
 
+@pytest.mark.questions
 def test_the_server_is_told_nothing_but_the_question(net):
     finish = net.hold(Finish, recipient=2)
     assert (finish.n_iter, finish.converged, finish.inertia) == (0, True, 0.0)
@@ -43,6 +44,7 @@ def test_the_server_is_told_nothing_but_the_question(net):
     ("row", "label", "owner"),
     [(1, 0, 1), (1, 1, 1), (0, -1, 1), (0, 1, 1), (4, 0, 2), (3, -1, 2), (5, 1, 3)],
 )
+@pytest.mark.questions
 def test_sets_other_than_those_that_each_client_signed_are_refused(net, refuses, row, label, owner):
     assignment = net.hold(Assignment, recipient=4)
     sets = assignment.sets.copy()
@@ -52,6 +54,7 @@ def test_sets_other_than_those_that_each_client_signed_are_refused(net, refuses,
     net.deliver(assignment)
 
 
+@pytest.mark.questions
 def test_a_second_round_is_refused(net, refuses):
     assignment = net.hold(Assignment, recipient=1)
     net.deliver(assignment)
@@ -64,6 +67,7 @@ def test_a_second_round_is_refused(net, refuses):
     )
 
 
+@pytest.mark.questions
 def test_what_vanished_responders_left_is_asked_of_others_about_the_same_sets(wire, refuses, monkeypatch):
     monkeypatch.setattr("secfc.protocol.job.job._FEW_ANSWER", 4)
     net, gone = wired(wire, more_clients=5), {3, 4, 5, 6}
@@ -82,6 +86,7 @@ def test_what_vanished_responders_left_is_asked_of_others_about_the_same_sets(wi
     assert [net.clients[j].labels.tolist() for j in (1, 2)] == FOUND[:2]
 
 
+@pytest.mark.questions
 def test_a_client_refuses_a_result_with_another_label_for_its_old_row(net, refuses):
     finish = net.hold(Finish, recipient=1)
     labels = finish.labels.copy()
@@ -90,6 +95,7 @@ def test_a_client_refuses_a_result_with_another_label_for_its_old_row(net, refus
     refuses(net.clients[1], replace(finish, labels=labels), MessageError, text)
 
 
+@pytest.mark.questions
 def test_nobody_can_be_left_out(wire, refuses):
     net = wired(wire)
     net.hold(Ready, recipient=SERVER, sender=5)
@@ -113,6 +119,7 @@ def test_nobody_can_be_left_out(wire, refuses):
     )
 
 
+@pytest.mark.questions
 def test_a_client_that_deals_badly_ends_the_prediction(wire):
     net = wired(wire, max_liars=1)
     net.deal_badly(2, (1,))

@@ -99,6 +99,7 @@ class TestWhoGetsThem:
         net.run(drop=lambda message: isinstance(message, CentreShare) and message.sender == 4)
         assert sorted(centres(net)) == [1, 3]
 
+    @pytest.mark.questions
     def test_with_fewer_than_r_shares_there_are_none(self, four):
         net = four()
         net.run(drop=lambda message: isinstance(message, CentreShare) and message.sender in {2, 4})
@@ -112,6 +113,7 @@ class TestConsent:
         with pytest.raises(LimitError, match=r"^client 1 does not consent to revealing centres"):
             wire(ROWS, reveal_to=(1, 3))
 
+    @pytest.mark.questions
     def test_a_cluster_that_is_too_small_is_not_opened(self, four):
         net = four(starts=[[0, 0], [1, 1, 1], [0, 1], [1]], limits=replace(WILLING, smallest_set=3))
         with pytest.raises(
@@ -122,6 +124,7 @@ class TestConsent:
         assert centres(net) == {}
 
     @pytest.mark.parametrize("kernels", [VectorisedKernels, CompiledKernels])
+    @pytest.mark.questions
     def test_without_a_round_sums_are_of_the_rows_that_are_in_and_were_counted(self, wire, kernels):
         # Client 1 is left out and the result arrives at once. If its rows were still in, labels would be of
         # other rows than were counted: row 0 of client 1 with five of the recipient's own rows.
@@ -174,18 +177,21 @@ class TestRefused:
             run=net.session.run, sender=sender, recipient=recipient, sealed=sealed
         )
 
+    @pytest.mark.questions
     def test_by_who_is_no_recipient(self, four, refuses):
         net = four()
         net.run(until=lambda: net.clients[2].state is State.ITERATE)
         text = "^CentreShare: client 2 is no recipient of centres$"
         refuses(net.clients[2], self.share(net, sender=1, recipient=2), MessageError, text)
 
+    @pytest.mark.questions
     def test_a_second_one(self, four, refuses):
         net = four()
         net.run(until=lambda: net.clients[1].state is State.ITERATE)
         net.clients[1].receive(self.share(net))
         refuses(net.clients[1], self.share(net), MessageError, "^CentreShare: a second one from client 2$")
 
+    @pytest.mark.questions
     def test_of_another_size(self, four, refuses):
         net = four()
         net.run(until=lambda: net.clients[1].state is State.ITERATE)
@@ -193,6 +199,7 @@ class TestRefused:
         text = rf"^CentreShare: 19 sealed bytes from client 2, shape .* takes {size}$"
         refuses(net.clients[1], self.share(net, payload=bytes(3)), MessageError, text)
 
+    @pytest.mark.questions
     def test_of_no_residue(self, four, refuses):
         net = four()
         net.run(until=lambda: net.clients[1].state is State.ITERATE)
@@ -200,12 +207,14 @@ class TestRefused:
         text = "^CentreShare: a residue from client 2 is not below its prime"
         refuses(net.clients[1], self.share(net, payload=payload), MessageError, text)
 
+    @pytest.mark.questions
     def test_sealed_for_another(self, four, refuses):
         net = four()
         net.run(until=lambda: net.clients[1].state is State.ITERATE)
         message = replace(self.share(net, sender=2, recipient=3), recipient=1)
         refuses(net.clients[1], message, SealError, "^centre share: part 0")
 
+    @pytest.mark.questions
     def test_from_a_client_left_out(self, four, refuses):
         net = four()
         net.run(until=lambda: net.clients[1].state is State.ITERATE)
@@ -214,6 +223,7 @@ class TestRefused:
             net.clients[1], self.share(net), MessageError, "client 2, which is no other client of this run$"
         )
 
+    @pytest.mark.questions
     def test_a_finish_with_labels_nobody_else_has_opens_nothing(self, four):
         net = four()
         finish = net.hold(Finish, recipient=2)
@@ -282,6 +292,7 @@ class TestWrongShares:
         with pytest.raises(TooManyFaultsError, match="do not agree"):
             self.opened(job, self.SUMS, wrong=(4, 9))
 
+    @pytest.mark.questions
     def test_a_liar_in_a_run_changes_nothing(self, wire):
         rows = [*ROWS, [[9.0, 3.0]]]
         net = wire(rows, max_liars=1, reveal_to=(1,), limits=WILLING, seed=2)
@@ -299,6 +310,7 @@ class TestWrongShares:
         net.run()
         np.testing.assert_array_equal(centres(net)[1], means(net))
 
+    @pytest.mark.questions
     def test_wrong_shares_are_righted_by_later_ones_whoever_was_absent_from_the_plan(self, wire):
         """Five shares with two wrong ones cannot be corrected. Two more arrive."""
         net = wire([[[float(j)]] for j in range(9)], max_liars=2, reveal_to=(3,), limits=WILLING, seed=2)

@@ -216,7 +216,7 @@ def test_rows_of_a_union_are_checked_and_nobody_is_named(part_rows):
         assert str(error).startswith("rows are beyond the public bound")
 
 
-@pytest.mark.parametrize("starts", [{"init": "separation"}, {"n_init": 2}])
+@pytest.mark.parametrize("starts", [{"init": "k-means++"}, {"n_init": 2}])
 def test_before_any_kind_of_start(starts):
     net = labelled(2, **starts)
     deal_integers(net, 2, {(0, 0): 1 << 14})

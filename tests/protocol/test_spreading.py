@@ -91,12 +91,14 @@ class TestWhoGetsThem:
         assert_spreads(net)
 
     @pytest.mark.parametrize("told", [2, 3])
+    @pytest.mark.questions
     def test_with_fewer_shares_than_a_quorums_there_are_none(self, five, told):
         net = five(reveal_to=(1,))
         net.run(drop=lambda message: isinstance(message, CentreShare) and message.sender > told)
         assert found(net) == {}
         assert net.clients[1].state is State.REVEAL
 
+    @pytest.mark.questions
     def test_zeros_of_a_client_that_is_left_out_are_not_summed(self, five):
         net = five(reveal_to=(1,))
 
@@ -134,6 +136,7 @@ class TestConsent:
             five(limits=replace(WILLING, reveal_spread=11))
         five(limits=WILLING, reveal_spread=11)
 
+    @pytest.mark.questions
     def test_a_cluster_that_is_too_small_opens_nothing_at_all(self, five):
         net = five(reveal_spread=30)
         with pytest.raises(
@@ -206,12 +209,14 @@ class TestRefused:
         channel = net.channels[1][2]
         return net, share, bytearray(channel.open(b"share", part=0, sealed=share.sealed.payload))
 
+    @pytest.mark.questions
     def test_a_first_part_without_zeros(self, five, refuses):
         net, share, payload = self.hold(five)
         size = 3 * len(net.clients[1].phase.held.sharing.primes) * 3 * 2
         other = replace(share, sealed=net.seal(2, 1, 0, bytes(payload[:-size])))
         refuses(net.clients[1], other, MessageError, "^Share: .* sealed bytes from client 2, shape ")
 
+    @pytest.mark.questions
     def test_zeros_that_are_no_residues(self, five, refuses):
         net, share, payload = self.hold(five)
         payload[-3:] = b"\xff\xff\xff"
@@ -219,6 +224,7 @@ class TestRefused:
         refuses(net.clients[1], other, MessageError, "^Share: a residue from client 2 is not below its prime")
 
     @pytest.mark.parametrize("liar", [1, 2, 3])
+    @pytest.mark.questions
     def test_wrong_shares_of_squares_make_sums_that_no_rows_have(self, five, monkeypatch, liar):
         honest = ClientSharing.hidden_squares
 
@@ -236,6 +242,7 @@ class TestRefused:
             net.run()
         assert found(net) == {}
 
+    @pytest.mark.questions
     def test_a_plausible_lie_is_noticed_where_a_quorum_is_more_than_r(self, five, monkeypatch):
         adds(monkeypatch, 2, {(0, 0): 2})
         net = five(reveal_to=(1,))
@@ -245,6 +252,7 @@ class TestRefused:
 
     @pytest.mark.parametrize("liar", [1, 2, 3])
     @pytest.mark.parametrize("off", [2, -2, 1 << 20])
+    @pytest.mark.questions
     def test_where_it_is_not_another_inertia_tells(self, five, monkeypatch, liar, off):
         adds(monkeypatch, liar, {(1, 0): off})
         net = five(ROWS[:3], reveal_to=(1,))
@@ -252,6 +260,7 @@ class TestRefused:
             net.run()
         assert found(net) == {}
 
+    @pytest.mark.questions
     def test_two_lies_that_leave_the_inertia_as_it_is_are_not_noticed_by_r_clients(self, five, monkeypatch):
         # See docs/threat-model.md. With five clients the shares of three would not agree.
         adds(monkeypatch, 2, {(0, 0): 1 << 40, (1, 0): -(1 << 40)})

@@ -62,9 +62,7 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
     rows, whole = _rows(rng, counts, d, seed)
     k = rng.randint(1, min(4, sum(counts)))
     given = clients and rng.random() < 0.25
-    starts_of = (
-        ("random", "k-means++") if program else ("random", "separation", "k-means++" if labels else "random")
-    )
+    starts_of = ("random", "k-means++" if labels else "separation")
     options = {
         "bound": float(largest_norm(np.concatenate(rows), name="rows") * rng.choice((1, 1, 3)) or 1.0),
         "max_iter": rng.choice((1, 2, 3, 20)),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal, cast
+from unittest.mock import patch
 
 import numpy as np
 
@@ -33,7 +34,6 @@ from secfc.protocol.messages import (
     Evidence,
     MaskedAnswer,
     Message,
-    Plan,
     Report,
     Step,
     StepReport,
@@ -180,26 +180,25 @@ class LyingClient(Client):
             sizes = layout.divisors(sets, self._job.k)
             self._question = self._job.round_residues(sizes, layout.weight), asked
         try:
-            messages = super().receive(message)
+            with self._watched():
+                messages = super().receive(message)
         except CheatError as error:
             if "refused" not in self.lied:
                 raise
             # What others are told is not what the honest role has said. A liar does not complain.
             raise PartyError(str(error)) from None
-        if isinstance(message, Plan) and isinstance(self.phase, ClientProgram):
-            self._watch(self.phase)
         return self._distorted(messages)
 
-    def _watch(self, phase: ClientProgram) -> None:
-        """Note how many primes the answers of a round about public sets have."""
-        honest = phase.public_round_is
+    def _watched(self) -> Any:
+        """Note how many primes the answers of a round about public sets have, while a message is taken."""
+        honest = ClientProgram.public_round_is
 
-        def begins(number: int, sets: Any) -> None:
-            honest(number, sets)
+        def begins(phase: ClientProgram, number: int, sets: Any) -> None:
+            honest(phase, number, sets)
             sizes = set_sizes(sets, self._job.k)
             self._question = self._job.round_residues(sizes, 0), 1
 
-        phase.public_round_is = begins  # type: ignore[method-assign]
+        return patch.object(ClientProgram, "public_round_is", begins)
 
     def _drawn(self, what: str, recipient: int, *, sealing: bool) -> list[Lie]:
         """The lies about the next message of a type to a recipient."""

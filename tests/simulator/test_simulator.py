@@ -49,4 +49,4 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
         seen.update({lie.what for lie in case.scenario.lies})
         assert case.scenario.forged == FORGED
     assert min(seen.values()) > 1, seen
-    assert len(seen) == 74, seen
+    assert len(seen) == 65, seen

@@ -28,7 +28,6 @@ KINDS = {
     "helpers": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "t": 2},
     "labels, liars": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "max_liars": 1},
     "emptied clusters": {"disclosure": "labels", "k": 5, "seed": 1},
-    "opened core": {"disclosure": "labels", "init": "separation"},
     "opened start": {"disclosure": "labels", "init": "k-means++", "k": 3},
     "opened starts": {"disclosure": "labels", "init": "k-means++", "n_init": 2, "comparers": (3, 1, 2)},
     "scored starts": {"disclosure": "labels", "n_init": 3},

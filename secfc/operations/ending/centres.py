@@ -21,7 +21,7 @@ from secfc.operations.ending.spreads import deviations
 from secfc.operations.ending.to_recipients import opened_to
 from secfc.protocol.job.job import Job
 from secfc.protocol.parties.party import Party
-from secfc.sharing.shared import Shared, joined
+from secfc.sharing.shared import Shared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ def opened_centres(
     weight: int,
     reach: int,
 ) -> Generator[None, None, Opened | None]:
-    """Of [s] and [q], shape (k, width), and [n], shape (k,); None at a client that is no recipient.
+    """Of [s], and [q] or <q>, shape (k, width), and [n], shape (k,); None at a client that is no recipient.
 
     `weight` is that of all rows, and noise is at most `reach`. TooManyFaultsError or CheatError if no rows
     within the bound have these sums and sizes.
@@ -55,13 +55,13 @@ def opened_centres(
     few = me.code.primes[: primes_above(weight, what="sizes of clusters")]
     kept = None if sizes.residues is None else sizes.residues[: len(few)]
     of_sets = yield from opened_to(me, recipients, Shared(few, sizes.shape, kept), "sizes")
-    both = sums if squares is None else joined([sums, squares], 0)
-    numbers = yield from opened_to(me, recipients, both.reshape(both.size), "sums")
-    if of_sets is None or numbers is None:
+    parts = [(yield from opened_to(me, recipients, sums.reshape(sums.size), "sums"))]
+    if squares is not None:
+        parts.append((yield from opened_to(me, recipients, squares.reshape(squares.size), "squares")))
+    if of_sets is None:
         return None
     counts = _sizes(few, of_sets, weight)
-    parts = np.split(numbers, 1 if squares is None else 2, axis=2)
-    found = [_integers(me.code.primes, one, counts.size, job.d) for one in parts]
+    found = [_integers(me.code.primes, one, counts.size, job.d) for one in parts if one is not None]
     _check_sums(found[0], counts, radius=job.radius, reach=reach)
     spread = None if squares is None else deviations(found[0], found[1], job=job, sizes=counts)
     return Opened(centres=centres_of(found[0], job=job, sizes=counts), deviations=spread, sizes=counts)

@@ -31,13 +31,11 @@ def revealed(
     `smallest` is the fewest rows of others in a set of which all clients consent to open the mean.
     LimitError, with nothing opened, if a set has fewer, but some.
     """
-    layout, width = shared.layout, shared.rows.width
-    to = [one for one in job.opened.to if one not in shared.lost and one not in shared.cheats]
-    if not to:
+    width, own = shared.rows.width, recipients(job, shared)
+    if not own:
         return None
     least = max(smallest, job.opened.spread or 1)
-    own = {one: slice(0, 0) if layout.common else layout.rows(one) for one in to}
-    _refuse((yield from lacking(me, sets, weights, own, least)), least)
+    refuse((yield from lacking(me, sets, weights, own, least)), least)
     weighted = sets if (weights == 1).all() else sets * weights
     parts = [weighted.sum(1).reshape(-1, 1), shared.rows.sums(weighted)]
     if job.opened.spread is not None:
@@ -51,7 +49,7 @@ def revealed(
         yield from opened_centres(
             me,
             job,
-            to,
+            own,
             sums=sums,
             sizes=found[:, 0],
             squares=None if job.opened.spread is None else found[:, width + 1 :],
@@ -61,9 +59,17 @@ def revealed(
     )
 
 
-def _refuse(recipients: list[int], least: int) -> None:
-    if recipients:
-        whom = ", ".join(map(str, recipients))
+def recipients(job: Job, shared: SharedRows) -> dict[int, slice]:
+    """The clients to whom a job opens something, but for those that are lost, and each one's own rows."""
+    layout = shared.layout
+    left = [one for one in job.opened.to if one not in shared.lost and one not in shared.cheats]
+    return {one: slice(0, 0) if layout.common else layout.rows(one) for one in left}
+
+
+def refuse(whom_it_lacks: list[int], least: int) -> None:
+    """LimitError if a set has too few rows for some recipients."""
+    if whom_it_lacks:
+        whom = ", ".join(map(str, whom_it_lacks))
         raise LimitError(
             f"centres are opened only of clusters with {least} rows or more that are not the recipient's, or "
             f"none; for clients {whom} a cluster has fewer, and nothing was opened",

@@ -1,6 +1,8 @@
 """Opens numbers to some clients, and to nobody else.
 
 Every holder sends them its shares. They take R, more than determine [x], so that a wrong one is noticed.
+<x> is determined by no fewer, so there a
+wrong one is not noticed, unless no rows have the numbers.
 """
 
 from collections.abc import Collection, Generator
@@ -16,7 +18,7 @@ from secfc.sharing.shared import Shared
 def opened_to(
     me: Party, recipients: Collection[int], numbers: Shared, what: str
 ) -> Generator[None, None, Floats | None]:
-    """At recipients the segments, canonical, shape (P, ell, size), of [x]; `what` is in errors.
+    """At recipients the segments, canonical, shape (P, ell, size), of [x] or <x>; `what` is in errors.
 
     The sharing must be uniform among those of its segments, as `reduced` makes it. It may be modulo the first
     primes alone.
@@ -41,4 +43,4 @@ def _holder(me: Party, recipients: Collection[int], shares: Floats, what: str) -
 def _recipient(me: Party, numbers: Shared, what: str) -> Half:
     code = replace(me.code, primes=numbers.primes)
     alone = replace(me, code=code)
-    return (yield from opened_shares(alone, what, numbers.size, wide=False, least=code.wide))
+    return (yield from opened_shares(alone, what, numbers.size, wide=numbers.wide, least=code.wide))

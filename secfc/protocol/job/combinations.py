@@ -9,6 +9,7 @@ from secfc.errors import ParameterError
 from secfc.protocol.job.job_options import JobOptions
 
 FEATURES: dict[str, Callable[[JobOptions], bool]] = {
+    "disclosure 'labels'": lambda given: given.disclosure == "labels",
     "disclosure 'coded'": lambda given: given.disclosure == "coded",
     "comparers": lambda given: bool(given.comparers),
     "ids": lambda given: given.ids_cap is not None,
@@ -32,6 +33,7 @@ FEATURES: dict[str, Callable[[JobOptions], bool]] = {
 """Features by name, and whether a job has one. "compared" is `secfc.choose_k`."""
 
 APART = {
+    ("init 'separation'", "disclosure 'labels'"): "it needs distances that the server decodes",
     ("comparers", "disclosure 'coded'"): "nobody compares",
     ("reveal_inertia", "disclosure 'coded'"): "everybody learns the inertia",
     ("centres_epsilon", "disclosure 'coded'"): "it tells distances without noise",

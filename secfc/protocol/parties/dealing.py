@@ -131,14 +131,14 @@ def dealt(
 
 
 def dealt_by_owners(
-    me: Party, sizes: Mapping[int, int], segments: Floats | None
+    me: Party, sizes: Mapping[int, int], segments: Floats | None, *, zeros: int = 0
 ) -> Generator[None, None, Dealings]:
     """The same of dealers that may be lost. The coordinator says which of them are left.
 
     With `max_liars` a holder says what it refuses, and otherwise ends the run with a `CheatError`. A holder
     that was lost when this was to be told cannot go on: PartyError.
     """
-    return (yield from _dealings(me, _Task(sizes=sizes, zeros=0, may_be_lost=True), segments))
+    return (yield from _dealings(me, _Task(sizes=sizes, zeros=zeros, may_be_lost=True), segments))
 
 
 def combined(me: Party, label: bytes, numbers: Shared) -> Shared:

@@ -4,6 +4,10 @@ from collections.abc import Callable, Generator
 from fractions import Fraction
 from typing import Protocol
 
+import numpy as np
+
+from secfc.errors import CheatError
+from secfc.errors.codes import Code
 from secfc.field.array_types import Labels
 from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.program import lloyd
@@ -62,16 +66,7 @@ def coded_run(
 
     `first_sets` gives those of the next start, of so many sets.
     """
-    method, starts = job.method, job.method.starts
-    rounds = Distances(
-        me,
-        rows,
-        job.k,
-        radius=job.radius,
-        within=RangeCheck(radius=job.radius, layout=layout, max_liars=job.max_liars),
-        compared=bool(method.compared),
-        on_round=watching.public_round_is,
-    )
+    method, starts, rounds = job.method, job.method.starts, _rounds(me, job, layout, rows, watching)
     fewest = Stopping(m=layout.m, max_iter=method.max_iter, tol_moved=method.tol_moved).fewest
     every, bests = list[SearchResult](), _Bests()
     for number, k in enumerate(starts):
@@ -93,3 +88,33 @@ def coded_run(
     number, inertia = yield from told_best(me, len(starts), best)
     yield from agreed(me)
     return every[number], inertia, found
+
+
+def coded_prediction(
+    me: Party, job: Job, layout: Layout, rows: Rows, start: Labels, watching: PublicRounds
+) -> Generator[None, None, SearchResult]:
+    """Start labels, and for each row whose label is -1 that of the nearest mean of the others.
+
+    CheatError if the coordinator tells other labels of rows that have one.
+    """
+    rounds = _rounds(me, job, layout, rows, watching)
+    labels = yield from rounds.labels(start, job.k, lambda found: np.where(start < 0, found.labels, start))
+    if (labels != start)[start >= 0].any():
+        raise CheatError("the server told other labels than those that were given", code=Code.BAD_MESSAGE)
+    yield from agreed(me)
+    result = SearchResult(start=start, labels=labels, k=job.k, converged=True)
+    if rounds.assigned is not None:
+        result.near_ties = rounds.assigned.near_ties
+    return result
+
+
+def _rounds(me: Party, job: Job, layout: Layout, rows: Rows, watching: PublicRounds) -> Distances:
+    return Distances(
+        me,
+        rows,
+        job.k,
+        radius=job.radius,
+        within=RangeCheck(radius=job.radius, layout=layout, max_liars=job.max_liars),
+        compared=bool(job.method.compared),
+        on_round=watching.public_round_is,
+    )

@@ -30,7 +30,8 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
     if not job.is_program:
         return 0
     if isinstance(job.disclosure, Coded):
-        return _LETTERS + 2 * most_piece_bytes(job.n, primes, BLOCK // primes + job.width)
+        dealt = max(BLOCK // primes + job.width, job.k * job.width)  # rows, or masks of sums of squares
+        return _LETTERS + 2 * most_piece_bytes(job.n, primes, dealt)
     pairs, at_once = job.k * (job.k - 1) // 2, min(rows, rows_at_once(max(job.k, 2), primes))
     starts, weight = job.method.n_init, MAX_ROWS if job.rows.weighted else rows
     ending = max(most_looked_up(job.k, weight), starts * (starts - 1) // 2, 2 * starts)

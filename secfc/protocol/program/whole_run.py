@@ -13,6 +13,7 @@ from secfc.kmeans.stopping import Stopping
 from secfc.operations.beginning.coin import tossed
 from secfc.operations.beginning.in_range import check_range
 from secfc.operations.beginning.rows import SharedRows
+from secfc.operations.decoding.revealing import public_revealed
 from secfc.operations.ending.centres import Opened
 from secfc.operations.ending.noise import noise_of
 from secfc.operations.ending.revealing import revealed
@@ -23,11 +24,17 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
 from secfc.protocol.program.clusterings import Clustering, clusterings_of, most_suitable
-from secfc.protocol.program.coded_run import PublicRounds, coded_run
+from secfc.protocol.program.coded_run import PublicRounds, coded_prediction, coded_run
 from secfc.protocol.program.first_sets import NextSets, first_sets, given_sets
 from secfc.protocol.program.located import Claim, located
 from secfc.protocol.program.prediction import given_labels, predicted
-from secfc.protocol.program.whose_rows import Given, Labelled, labels_of_rows, rows_of
+from secfc.protocol.program.whose_rows import (
+    Given,
+    Labelled,
+    labels_of_rows,
+    public_labels_of_rows,
+    rows_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +43,7 @@ class Brought:
 
     `value` is its own value of the coin, and `commitments` are to those of the comparers. Without comparers
     the coordinator tosses alone, and is bound to nothing. `start` are the given first sets of all planned
-    rows, if the job begins with labels; of a prediction what everybody is told of them. In a prediction
+    rows, if the job begins with labels; of a prediction what everybody is told of them. Where that hides them
     `labels` are those of its own rows, and it demands sets of `smallest_set` rows; `smallest` is the most
     that a client demands of sets whose means are opened. In a simulation that `repeats` what is drawn in
     secret follows from the job's seed.
@@ -92,7 +99,7 @@ def whole_run(
     RangeError for rows beyond the bound, ParameterError if the rows that are in do not fit the job.
     """
     given, noise = None, noise_of(job, planned)
-    if isinstance(job.method, Predict) and brought.start is not None:
+    if job.hides_start and brought.start is not None:
         given = yield from given_labels(
             me, planned, job.k, marks=brought.start, own=brought.labels, smallest_set=brought.smallest_set
         )
@@ -110,7 +117,7 @@ def whole_run(
     if method.init == "labels" and given is None:
         next_sets = given_sets(me, job, _inside(planned, layout, brought.start))
     if isinstance(job.disclosure, Coded):
-        return (yield from _public_run(me, job, shared, next_sets, watching))
+        return (yield from _public_run(me, job, shared, next_sets, watching, brought.smallest))
     yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)
     if given is not None:  # nobody is left out of a prediction
         own = yield from predicted(me, layout, shared.rows, given, weights, watching.round_is)
@@ -151,21 +158,27 @@ def whole_run(
 
 
 def _public_run(
-    me: Party, job: Job, shared: SharedRows, next_sets: NextSets, watching: Watching
+    me: Party, job: Job, shared: SharedRows, next_sets: NextSets, watching: Watching, smallest: int
 ) -> Generator[None, None, Found]:
     """The same where the coordinator decodes distances, and everybody learns all labels."""
-    best, inertia, results = yield from coded_run(
-        me, job, shared.layout, shared.rows, lambda k: next_sets(k)[0], watching
-    )
+    layout, rows, inertia = shared.layout, shared.rows, 0.0
+    if isinstance(job.method, Predict):
+        best = yield from coded_prediction(me, job, layout, rows, next_sets(job.k)[0], watching)
+        results = [best]
+    else:
+        best, inertia, results = yield from coded_run(
+            me, job, layout, rows, lambda k: next_sets(k)[0], watching
+        )
+    opened = yield from public_revealed(me, job, shared, best.labels, best.k, smallest=smallest)
     result = Clustering(
         k=best.k, start=best.start, n_iter=best.n_iter, converged=best.converged, inertia=inertia
     )
-    own = best.labels[shared.layout.rows(me.number)] if me.holds else None
     return Found(
-        labels=Labelled(own=own),
+        labels=public_labels_of_rows(me, best.labels, shared, most=job.k),
         clusterings=(result,),
         result=result,
         claimed=(),
+        opened=opened,
         public=best,
         results=results,
     )

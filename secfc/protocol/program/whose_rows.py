@@ -73,10 +73,26 @@ def labels_of_rows(
     if rows.covers is not None:
         return Labelled(own=(yield from under_covers(me, sets, rows.covers)))
     if layout.deposited:
-        shares = None
-        if sets.residues is not None:
-            shares = np.zeros((most, layout.m))  # 0 is a share of 0
-            shares[: sets.shape[0]] = sets.residues[0]
-        return Labelled(own=None, shares=shares)
+        return Labelled(own=None, shares=_kept(sets, most))
     owned = {j: layout.rows(j) for j, count in enumerate(layout.counts, 1) if count}
     return Labelled(own=(yield from to_owners(me, sets, owned)))
+
+
+def public_labels_of_rows(me: Party, labels: Labels, rows: SharedRows, *, most: int) -> Labelled:
+    """The same of public labels, shape (m,). Owners of deposits open them like secret ones."""
+    layout, covers = rows.layout, rows.covers
+    if covers is not None:
+        return Labelled(own=None if covers.numbers is None else labels[covers.numbers])
+    if layout.deposited:
+        sets = me.public((labels == np.arange(most)[:, np.newaxis]).astype(np.int64))
+        return Labelled(own=None, shares=_kept(sets, most))
+    return Labelled(own=labels[layout.rows(me.number)] if me.holds else None)
+
+
+def _kept(sets: Shared, most: int) -> Floats | None:
+    """A holder's shares of sets, shape (most, m), modulo the first prime."""
+    if sets.residues is None:
+        return None
+    shares = np.zeros((most, sets.shape[1]))  # 0 is a share of 0
+    shares[: sets.shape[0]] = sets.residues[0]
+    return shares

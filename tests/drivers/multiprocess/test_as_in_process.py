@@ -18,7 +18,7 @@ pytestmark = pytest.mark.processes
     "start",
     [
         {"init": "random"},
-        {"init": "separation"},
+        {"init": "separation", "disclosure": "coded"},
         {"starts": True},
         {"n_init": 3},
         {"disclosure": "labels", "init": "k-means++", "n_init": 2},
