@@ -79,6 +79,7 @@ def draw(seed: int) -> Case:
         faults += [_fault(rng, rng.choice(("corrupt", "rot")), j) for j in liars]
     owners = [j for j, own in enumerate(setup.rows, 1) if len(own) and j not in {*liars, *gone}]
     far = rng.choice(owners) if rows_of == "program" and owners and rng.random() < 0.1 else 0
+    far *= isinstance(setup.job.disclosure, LabelsOnly)  # with "coded" distances may be possible ones
     lies += [Lie(client=far, what="rows", how="far")] if far else []
     for _ in range(rng.choice((0, 1, 3))):
         harmless = _fault(rng, rng.choice(HARMLESS), rng.randint(1, size.n))

@@ -19,7 +19,7 @@ from secfc.errors import DuplicateIdError, ParameterError, PartyError, RangeErro
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.search import LabelResult, SearchResult
 from secfc.kmeans.start import random_partition
-from secfc.protocol.job.cases import Coded, LabelsOnly, Predict
+from secfc.protocol.job.cases import LabelsOnly, Predict
 
 from .cases import Case
 from .faults import Ending
@@ -58,8 +58,7 @@ def broken_promises(case: Case, ending: Ending) -> list[str]:
         return found + ([] if twice else [f"an ID that is held twice ends the run by {ending.error!r}"])
     if case.far and ending.error is None:
         return [*found, f"rows of client {case.far} are beyond the bound, and nobody noticed"]
-    coded = isinstance(case.setup.job.disclosure, Coded)  # the error names who it must have been, if anybody
-    if isinstance(ending.error, RangeError) and case.far and (coded or case.far in ending.error.clients):
+    if isinstance(ending.error, RangeError) and case.far in ending.error.clients:
         return found
     if ending.error is not None:
         return found + _unfounded(case, ending, honest, there)
