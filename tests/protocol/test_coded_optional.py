@@ -149,3 +149,14 @@ class TestOpened:
         assert found[0][1] is None
         assert not code.open(shares, wide=True).any()
         assert all(len(np.unique(of)) > 3 for of in shares.values())
+
+    @pytest.mark.parametrize("at", [60, 75, 85, 90, 95, 105, 115, 125])
+    def test_without_a_client_that_is_lost_spreads_are_right(self, at):
+        net = self.net([*GROUPS, GROUPS[0], GROUPS[1]], reveal_spread=10, max_iter=2)
+        run_without(net, 2, at, seed=at)
+        out, labels = net.server.faults.left_out, net.server.outcome.labels
+        rows = np.concatenate([own for j, own in enumerate(net.rows, 1) if j not in out])
+        for j in (1, 3):
+            for h in (0, 1):
+                found = net.clients[j].phase.deviations[h]
+                np.testing.assert_allclose(found, rows[labels == h].std(axis=0), rtol=1e-12)
