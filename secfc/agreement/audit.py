@@ -1,17 +1,13 @@
 """Checks a summary: who signed it, and whether all signatures are about the same run of the same job."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from secfc.agreement.deposits.audited_deposits import check_deposits
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded
-from secfc.agreement.statement import MOST_SUMMARY, SignedStatement, Statement, Summary, difference
-from secfc.errors import AgreementError, MessageError, SealError, StorageError
-from secfc.protocol.contradiction import Contradiction
-from secfc.protocol.messages.wire import run_of
+from secfc.agreement.statement import SignedStatement, Statement, Summary, difference
+from secfc.errors import AgreementError, SealError, StorageError
 from secfc.protocol.public_errors import COMPLETE
-from secfc.tables.toml_file import read_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,31 +56,6 @@ def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
         if agreement.owners is not None:
             findings += _of_deposits([one.statement for one in valid], agreement)
     return findings
-
-
-def read_evidence(path: Path) -> Contradiction | None:
-    """The evidence in a file; None if the file is something else."""
-    try:
-        return Contradiction.of_json(read_text(path, most=MOST_SUMMARY).encode())
-    except MessageError:
-        return None
-
-
-def audit_evidence(found: Contradiction, agreement: Agreement) -> list[Finding]:
-    """Check a party's evidence that the coordinator cheated, against the auditor's agreement.
-
-    It convinces anyone who has the roster, because only the coordinator can sign its contents.
-    """
-    name = agreement.consortium.coordinator.name if agreement.consortium.coordinator else "the coordinator"
-    if found.agreement != agreement.digest:
-        return [_wrong(f"evidence of another job, {found.agreement.hex()[:16]}")]
-    try:
-        header = found.check(agreement.consortium.roster)
-    except MessageError as error:
-        return [_wrong(str(error))]
-    run, about = run_of(found.first.header).hex(), f"{header.kind} of round {header.round}"
-    digests = f"{found.first.digest.hex()[:16]} and {found.second.digest.hex()[:16]}"
-    return [Finding(holds=True, text=f"{name} cheated in the run {run}: it signed two of {about}, {digests}")]
 
 
 def _wrong(text: str) -> Finding:

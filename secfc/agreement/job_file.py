@@ -32,7 +32,6 @@ from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.options import AgreedClustering, CentreNoise, ClusterOptions
 from secfc.protocol.job.thresholds import COMPARERS, MAX_OWNERS, default_start
 from secfc.protocol.messages import Phase
-from secfc.sharing.dealing import covers_of
 from secfc.tables.column_names import normal
 from secfc.tables.toml_file import FileSchema, ListOf, TableOf, TomlFile, check_values, number
 from secfc.version import PROTOCOL_BYTES
@@ -452,8 +451,7 @@ def phases_of(job: Job, opened: tuple[str, ...] = ()) -> tuple[Phase, ...]:
     """The phases of a run of this job; means and deviations of `opened` columns are opened first."""
     prepare: tuple[Phase, ...] = ("prepare",) if opened else ()
     union: tuple[Phase, ...] = ("union",) if isinstance(job.rows, Union) else ()
-    check: tuple[Phase, ...] = ("check",) if covers_of(job) else ()
-    return (*prepare, "identify", *union, "share", *check, "iterate", "reveal")
+    return (*prepare, "identify", *union, "share", "iterate", "reveal")
 
 
 def norm_bound(ranges: Any) -> float:

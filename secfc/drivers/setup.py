@@ -15,7 +15,7 @@ from secfc.drivers.deposits.committee import Committee
 from secfc.errors import ParameterError, SecFCError
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.kernels.threads import Threads, cores
-from secfc.kmeans.search import LabelResult, SearchResult
+from secfc.kmeans.clustering import LabelResult, SearchResult
 from secfc.kmeans.sets import set_sizes
 from secfc.protocol.job.cases import Own, Union
 from secfc.protocol.job.job import Job

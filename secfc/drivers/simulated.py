@@ -106,7 +106,7 @@ class SimulatedParty(TakingPart):
 
     def result(self) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         """Opened values as JSON values, then labels and numbers in the union. Empty without labels."""
-        client = self._final
+        client = self._client if self.done else None
         if client is None or client.labels is None:
             return {}, []
         opened = {"centres": client.centres, "deviations": client.deviations}

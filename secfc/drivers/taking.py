@@ -64,12 +64,6 @@ class TakingPart:
         return self._client is not None and self._client.state is State.DONE
 
     @property
-    def _final(self) -> Client | None:
-        """The client, if its labels are final: in REVEAL too, where others still have to open centres."""
-        client = self._client
-        return client if client is not None and client.state in (State.REVEAL, State.DONE) else None
-
-    @property
     def standing(self) -> str:
         """State of the run here, in words. Another thread may read it while the run is closed."""
         client = self._client

@@ -145,15 +145,12 @@ class AgreementError(SecFCError):
 
 
 class CheatError(SecFCError):
-    """Clients received different assignments or results; the text has the round, clients and digests.
+    """Parties received different values, or values that nobody honest sends; the text names parties if known.
 
     It is also raised for different unions, and for opened totals of a preparation that no values can have.
-    When the server signed two contradicting statements, `evidence` has both proofs
-    (`secfc.protocol.contradiction`).
     """
 
     default = Code.CHEATING_SERVER
-    evidence: bytes = b""
 
 
 class RangeError(SecFCError):

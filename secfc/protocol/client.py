@@ -1,27 +1,20 @@
-"""A client, which shares its rows and answers each assignment with coded distances, or a helper."""
+"""A client, which shares its rows and computes with shares, or a helper."""
 
 from collections.abc import Sequence
 
-from secfc.crypto.channel import Sealed
 from secfc.crypto.handshake import PairSecrets, Session
 from secfc.crypto.identity import Identity
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, ParameterError
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.kernels import Choose, choose
-from secfc.protocol.comparers import is_sent
 from secfc.protocol.context import Allocate, ClientContext, HeldDeposits, in_memory
 from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import (
     KINDS,
-    Compared,
-    Echo,
-    MaskedAnswer,
-    MaskedDistances,
     Message,
-    Share,
     Step,
     UnionCheck,
     UnionDeal,
@@ -31,7 +24,6 @@ from secfc.protocol.messages.turns import check_envelope
 from secfc.protocol.messages.wire import Envelope
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_phase import ClientPhase
-from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.phases.client_union import check_ids
 from secfc.protocol.states import State
 from secfc.psu.tokens import RowIds
@@ -39,9 +31,6 @@ from secfc.sharing.row_checks import check_labels, check_rows, check_weights
 
 _NEEDED = frozenset(kind.__name__ for kind in KINDS if kind.needed)
 """Types of messages without which a run cannot continue."""
-
-_NO_PART = 2**32 - 1
-"""A number above all numbers of parts."""
 
 
 class Client:
@@ -143,7 +132,7 @@ class Client:
     def labels(self) -> Labels | None:
         """Labels of its own rows, shape (m_j,), once the run has ended. None if the rows were left out.
 
-        A member of a committee has none in a run that is one program, and else those of all rows.
+        A member of a committee has none.
         """
         return self.phase.labels
 
@@ -207,33 +196,15 @@ class Client:
         match kind:
             case UnionDeal.__name__ | UnionCheck.__name__:
                 return isinstance(job.rows, Union)
-            case Echo.__name__:  # a report needs a quorum of these, and the others need the report
-                return job.checks_shares and not self._tolerates_liars and isinstance(self.phase, ClientShare)
-            case MaskedDistances.__name__ | Compared.__name__:
-                return is_sent(kind, job, sender, self.number)
             case Step.__name__:  # of clients that do not compare some may be lost, or lie
                 return sender in job.comparers or not self._tolerates_liars
-        return kind in _NEEDED and not (kind == Share.__name__ and self._tolerates_liars)
+        return kind in _NEEDED
 
     def unreadable(self, header: Envelope) -> list[Message]:
         """Note that another client sent bytes that are no message, if the run can continue without them.
 
-        A masked answer counts as unusable, and so do all of the sender's in its round. Raises what `receive`
-        does.
+        Raises what `receive` does.
         """
-        if header.kind in (Share.__name__, Step.__name__) and self._tolerates_liars:
+        if header.kind == Step.__name__ and self._tolerates_liars:
             return self.phase.unreadable(header.sender)
-        if header.kind != MaskedAnswer.__name__:
-            return []
-        none = MaskedAnswer(
-            run=self._run,
-            sender=header.sender,
-            recipient=self.number,
-            round=header.round,
-            part=_NO_PART,
-            sealed=Sealed(payload=b""),
-        )
-        try:
-            return self.receive(none)
-        except MessageError:
-            return []  # the sender does not answer this client, or not now
+        return []

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -14,12 +13,11 @@ from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError
 from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues
-from secfc.field.primes import primes_of
 from secfc.kernels import Choose
 from secfc.protocol.job.cases import Deposited, Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.job.row_layout import Layout, Parts
+from secfc.protocol.job.row_layout import Layout
 
 Allocate = Callable[[tuple[int, ...]], Shares]
 
@@ -94,32 +92,9 @@ class Peers:
     starts: list[bytes | None]  # signed digests of start labels; None for a client that is not in the plan
     coin: bytes = field(repr=False)  # this party's value
     commitments: dict[int, bytes]  # of all parties to their values of the coin
-    checks: list[bytes] = field(repr=False)  # this party's values for checks of shares
-    checked: dict[int, bytes]  # commitments of all parties to their first such value
     smallest: int  # fewest rows of others in a cluster of which all consent to open the centre
-    quorum: int  # clients that must have the same challenge or result before this one acts on it
 
     @property
     def left_out(self) -> set[int]:
         """Clients that are not in the plan."""
         return {j for j, start in enumerate(self.starts, 1) if start is None}
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class SharePlan:
-    """How a run's shares are cut and signed. `layout` has all planned rows. All parties know this."""
-
-    job: Job
-    session: Session
-    transcript: bytes
-    layout: Layout
-
-    @cached_property
-    def primes(self) -> tuple[int, ...]:
-        """Primes of the residues of shares."""
-        return primes_of(self.job.residues(self.layout.weight))
-
-    @cached_property
-    def parts(self) -> Parts:
-        """The parts into which shares are cut."""
-        return self.layout.parts(self.job)

@@ -122,7 +122,7 @@ class Introductions:
         said = tuple(self._hellos.get(j) for j in range(1, self._job.parties + 1))
         run, weights = self._session.run, self._all_weights()
         start = None
-        if self._job.is_program and self._job.method.init == "labels":
+        if self._job.method.init == "labels":
             start = self.start(self.layout())
         return [
             Plan(run=run, recipient=j, introductions=said, weights=weights, start=start)

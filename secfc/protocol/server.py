@@ -1,21 +1,20 @@
-"""The server: it asks for distances to the means of sets, decodes them, and moves the sets."""
+"""The server: it carries the parties' messages, and runs the program as party 0."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from secfc.crypto.handshake import Session
 from secfc.crypto.randomness import MaskSource
-from secfc.errors import ParameterError, SecFCError
+from secfc.errors import ParameterError
 from secfc.kernels import Choose, choose
-from secfc.kmeans.search import LabelResult, Search
-from secfc.protocol.answers.gathering import Gathering
+from secfc.kmeans.clustering import LabelResult
+from secfc.protocol.gathering import Gathering
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import SERVER, Coin, Message
+from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.messages.sizes import Sizes
 from secfc.protocol.messages.turns import check_envelope
 from secfc.protocol.phases.server_identify import ServerIdentify
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase
-from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.states import State
 from secfc.protocol.withholding import Carried
@@ -39,7 +38,6 @@ class Server:
         prepares: bool = False,
         salt: bytes | None = None,
         kernels: Choose = choose,
-        search: Callable[..., Search] = Search,
     ) -> None:
         self.gathering, self._job, self.run = Gathering(job), job, session.run
         self._sizes = Sizes(job)
@@ -50,7 +48,6 @@ class Server:
             prepares=prepares,
             salt=salt,
             kernels=kernels,
-            search=search,
             gathering=self.gathering,
         )
         self.phase: ServerPhase = ServerIdentify(context)
@@ -123,7 +120,7 @@ class Server:
         allows. Nothing that depends on these distances is sent.
         """
         gathering, sender = self.gathering, message.sender
-        late = sender in gathering.left_out or (isinstance(message, Coin) and sender in gathering.absent)
+        late = sender in gathering.left_out
         state = None if late else self.state
         check_envelope(message, run=self.run, me=SERVER, job=self._job, state=state)
         if late:
@@ -152,24 +149,3 @@ class Server:
                 return []  # it takes no part before the first question
         self.phase, messages = self.phase.absent(client)
         return messages
-
-    def standing(self) -> memoryview:
-        """Right after a question: the state from which another server can continue (`stand`).
-
-        Empty where the run is one program: a server comes to its state by the messages to it alone.
-        """
-        return memoryview(b"") if self._job.is_program else self._iterate.standing()
-
-    def stand(self, state: bytes) -> list[Message]:
-        """Restore the `standing` of a server with the same secrets, and return its questions.
-
-        This server must have come to the first question by the same messages, and where the run is one
-        program, to its state.
-        """
-        return [] if self._job.is_program else self._iterate.stand(state)
-
-    @property
-    def _iterate(self) -> ServerRounds:
-        if not isinstance(self.phase, ServerRounds):
-            raise SecFCError(f"server: no question is asked in state {self.state.value}")
-        return self.phase

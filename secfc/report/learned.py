@@ -83,7 +83,7 @@ def who_learned_what(
             )
         if job.opened.spread is not None:
             what, least = "the exact mean and standard deviation", f", which are at least {job.opened.spread}"
-        size = ", its size" if job.is_program else ""
+        size = ", its size"
         lines.append(
             Learned(
                 f"{told}, because all consented",

@@ -8,23 +8,23 @@ ell + t. The proof has the values at the first ell + t members. These determine 
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 
 from secfc.crypto.randomness import MaskSource
-from secfc.field.array_types import Floats
+from secfc.field.array_types import Floats, Shares
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
 from secfc.field.primes import PRIMES, Prime
-from secfc.field.residues import matmul, reduce
+from secfc.field.residues import BLOCK, matmul, reduce
 from secfc.kernels.interface import Bytes
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.protocol.job.row_layout import PART_ROWS
-from secfc.sharing.dealing import combined
 
 COVERS = 6
 """Combinations of each deposit. An owner can try other coefficients by sealing again. So one try must succeed
-with probability below 2**-137, not 2**-47 as where coefficients are drawn after shares are dealt."""
+with probability below 2**-137."""
 
 _WORD = np.dtype("<u4")  # a coefficient is such a word modulo a prime: relative bias of a residue below 2**-8
 _DRAWN = 1 << 17
@@ -55,6 +55,20 @@ def _drawn(seeds: Sequence[bytes], sizes: Sequence[int], width: int) -> Iterator
         )
         drawn = np.frombuffer(b"".join(words), dtype=_WORD).reshape(-1, COVERS, width)
         yield drawn.transpose(1, 2, 0).astype(np.float64, order="C")
+
+
+def combined(shares: Floats | Shares, coefficients: Floats, p: int, sizes: Sequence[int]) -> Floats:
+    """Reduced combinations, (c, columns), of concatenated columns with these sizes, none of them 0.
+
+    Shares have shape (width, rows). Coefficients are centred residues of shape (c, width, rows).
+    """
+    count, width, rows = coefficients.shape
+    held, totals = shares.astype(np.float64), np.zeros((count, rows))
+    for start in range(0, width, BLOCK):
+        # BLOCK products of centred residues stay below 2**53, and so do 2**29 reduced sums.
+        block = slice(start, start + BLOCK)
+        totals += reduce(np.einsum("cwi,wi->ci", coefficients[:, block], held[block]), p)
+    return reduce(np.add.reduceat(totals, [0, *accumulate(sizes[:-1])], axis=1), p)
 
 
 def combinations(

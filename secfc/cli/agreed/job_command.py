@@ -104,7 +104,7 @@ def show(file: JobFile) -> None:
         if method.tol_moved
         else ""
     )
-    secret = task.is_program and method.init == "k-means++"
+    secret = method.init == "k-means++"
     start = f"{method.init}, {method.n_init} of them, {'drawn in secret' if secret else f'seed {task.seed}'}"
     if isinstance(method, Predict):
         start = (
@@ -291,9 +291,7 @@ def run(
 
 
 def audit(
-    summary: Annotated[
-        Path, typer.Argument(help="The summary of a run, or a party's evidence against the coordinator.")
-    ],
+    summary: Annotated[Path, typer.Argument(help="The summary of a run.")],
     job: Annotated[Path, typer.Option(help="Your own copy of the job file, with its roster.")],
     report: Report = None,
     site: Annotated[
@@ -306,7 +304,6 @@ def audit(
 ) -> None:
     """Check the parties' signatures on a summary; exit status 0 only if everything holds."""
     from secfc.agreement.audit import audit as audited
-    from secfc.agreement.audit import audit_evidence, read_evidence
     from secfc.agreement.job_file import read_job
     from secfc.agreement.site_file import read_site
     from secfc.agreement.statement import read_summary
@@ -315,12 +312,6 @@ def audit(
         raise ParameterError("--site: only with --report")
     agreement = read_job(job)
     check_report(report, committee=agreement.owners is not None)
-    evidence = read_evidence(summary)
-    if evidence is not None:
-        if report is not None:
-            raise ParameterError(f"--report: {summary} is evidence, which contains no result")
-        show_findings(audit_evidence(evidence, agreement))
-        return
     read = read_summary(summary)
     if report is not None:
         from secfc.report.agreed_page import write_agreed_report

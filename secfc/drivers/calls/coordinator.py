@@ -30,7 +30,6 @@ from secfc.errors.codes import Code
 from secfc.errors.escaping import shown
 from secfc.kernels import choose
 from secfc.kernels.threads import ALONE, Threads
-from secfc.protocol.answers.decoding import ResidueError
 from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.messages.wire import decode, encode, envelope, envelope_of
@@ -90,8 +89,6 @@ class Coordinator:
         self.report: ServerReport | None = None  # set when the run is complete
         self.interrupted = False  # whether another process can continue the run
         self._run, self._log, self._absent = run, log, frozenset(absent)
-        if log is not None:
-            log.all_stay = terms.job.is_program
         self._away: set[int] = set()  # lost clients that can come back when the run is interrupted
         self._round = 0  # of the last checkpoint
         self._again = False  # whether it reads its log
@@ -258,7 +255,7 @@ class Coordinator:
         self._checkpoint()
 
     def _checkpoint(self) -> None:
-        """After a new question of the server, replace the log by the current state."""
+        """In a new round, replace the answers in the log by the current state."""
         progress = self.server.progress
         if self._log is None or self.server.state is not State.ITERATE or progress.round == self._round:
             return
@@ -266,7 +263,6 @@ class Coordinator:
         self._log.checkpoint(
             {
                 "round": progress.round,
-                "server": self.server.standing(),
                 "conversations": {j: one.standing for j, one in self._conversations.items()},
                 "incoming": {j: one.pending for j, one in self._incoming.items()},
                 "away": sorted(self._away),
@@ -319,7 +315,6 @@ class Coordinator:
 
     def _stand(self, state: dict[str, Any]) -> None:
         """Restore the state of an earlier process."""
-        self.server.stand(state["server"])
         self._round = state["round"]
         for j, conversation in self._conversations.items():
             conversation.stand(*state["conversations"][j])
@@ -406,9 +401,6 @@ class Coordinator:
                     self._log.to_server(client, data)
                 message = decode(data, k=self._job.k, session=self._session, most=server.sizes.most_bytes)
                 replies = server.receive(message)
-        except ResidueError as error:
-            self._lose(error.client, error)
-            return
         except MessageError as error:
             self._lose(client, error)
             return
@@ -445,9 +437,6 @@ class Coordinator:
             raise replace(PublicError.of(error), party=client).error(text)
         try:
             replies = self.server.absent(client)
-        except ResidueError as other:
-            self._lose(other.client, other)
-            return
         except TooManyFaultsError as failed:
             # A first evaluator names clients whose answers it cannot use. They or it are at fault.
             named = {j for j in error.clients if j <= self._job.n}

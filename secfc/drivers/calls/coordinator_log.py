@@ -1,10 +1,9 @@
 """The coordinator's log of a run: the answers of sites, for a process that continues the run.
 
 A site's answer is on the disk before it has any effect. The server draws only from the secrets in the log's
-header, so the same answers in the same order cause the same messages to every site. Answers are large. After
-each question of the server, its state (`Server.standing`) and that of every conversation replace them.
-Messages to the server before its first question stay: the server needs them to get there again. Where the
-run is one program all of them stay, because they are small and nothing else has the server's state.
+header, so the same answers in the same order cause the same messages to every site. Answers are large. In
+each round the state of every conversation replaces them. Messages to the server stay: they are small, and
+nothing else has the server's state.
 """
 
 import json
@@ -32,8 +31,8 @@ class Noted(StrEnum):
     ANSWER = "answer"  # of a client
     LOST = "lost"  # a lost client, and why
     BACK = "back"  # a lost client whose answers are taken again
-    STATE = "state"  # of the coordinator after a question of the server
-    # The next two are messages to the server and losses before its first question. Checkpoints keep them.
+    STATE = "state"  # of the conversations in a round
+    # The next two are messages to the server and losses. Checkpoints keep them.
     TO_SERVER = "to server"
     LEFT = "left"
 
@@ -47,8 +46,7 @@ class CoordinatorLog:
         self.begun: dict[str, Any] = header["begun"]  # the driver's own data for continuing
         self.run = bytes.fromhex(header["run"])
         self.secret = MaskSource(bytes.fromhex(header["secret"]))  # the server's, from its first position
-        self._asked = log.has(Noted.STATE)
-        self.all_stay = False  # whether messages to the server stay after its first question
+        self._has_state = log.has(Noted.STATE)
         self._reads = False  # whether it reads messages to the server that stayed
 
     def __repr__(self) -> str:
@@ -81,10 +79,6 @@ class CoordinatorLog:
             log = cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun=begun)
         return log, agreement
 
-    @property
-    def _stays(self) -> bool:
-        return (self.all_stay or not self._asked) and not self._reads
-
     def answers(self, taken: list[tuple[int, Answer]]) -> None:
         """Write answers of clients in the order in which they take effect. On the disk on return."""
         for client, answer in taken:
@@ -93,21 +87,21 @@ class CoordinatorLog:
 
     def to_server(self, client: int, message: bytes | memoryview) -> None:
         """Write a message to the server. On the disk with the next commit."""
-        if self._stays:
+        if not self._reads:
             self._log.append(Entry(kind=Noted.TO_SERVER, client=client, body=bytes(message)))
 
     def lost(self, client: int, error: SecFCError) -> None:
         """Write that the run will continue without a client. On the disk on return."""
         body = json.dumps({**PublicError.of(error).to_json(), "text": str(error)}).encode()
         self._log.append(Entry(kind=Noted.LOST, client=client, body=body))
-        if self._stays:
+        if not self._reads:
             self._log.append(Entry(kind=Noted.LEFT, client=client, body=body))
         self._log.commit()
 
     def not_lost(self) -> None:
         """Undo the last loss: the run cannot continue without the client."""
         self._log.drop_last(Noted.LOST)
-        if self._stays:
+        if not self._reads:
             self._log.drop_last(Noted.LEFT)
         self._log.commit()
 
@@ -122,16 +116,16 @@ class CoordinatorLog:
         self._log.drop(Noted.ANSWER, Noted.LOST, Noted.BACK, Noted.STATE)
         self._log.append(Entry(kind=Noted.STATE, body=bytes(pack(state))))
         self._log.commit()
-        self._asked = True
+        self._has_state = True
 
     def entries(self) -> Iterator[tuple[Noted, int, Any]]:
         """The entries that another process applies again, in order: kind, client, value.
 
-        Before the first question the messages to the server are written again while they are applied.
+        Before the first state the messages to the server are written again while they are applied.
         """
-        unneeded = {Noted.ANSWER, Noted.LOST} if self._asked else {Noted.TO_SERVER, Noted.LEFT}
-        self._reads = self._asked
-        if self._asked:
+        unneeded = {Noted.ANSWER, Noted.LOST} if self._has_state else {Noted.TO_SERVER, Noted.LEFT}
+        self._reads = self._has_state
+        if self._has_state:
             self._log.drop_after(Noted.STATE, Noted.TO_SERVER, Noted.LEFT)
         else:
             self._log.drop(Noted.TO_SERVER, Noted.LEFT)
@@ -147,7 +141,7 @@ class CoordinatorLog:
             elif kind is Noted.TO_SERVER:
                 value = entry.body
             elif kind is not Noted.BACK:
-                if self._stays:
+                if not self._reads:
                     self._log.append(Entry(kind=Noted.LEFT, client=entry.client, body=entry.body))
                 said = json.loads(entry.body)
                 kind, value = Noted.LOST, PublicError.read(said).error(said["text"])

@@ -32,8 +32,7 @@ from secfc.drivers.calls.failures import detail
 from secfc.drivers.deposits.collecting import SEALED, Collected, Member
 from secfc.drivers.sites.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
 from secfc.drivers.taking import TakingPart
-from secfc.errors import AgreementError, CheatError, SecFCError
-from secfc.field.label_packing import labels_of
+from secfc.errors import AgreementError, SecFCError
 from secfc.prepare import preparing_wire as preparing
 from secfc.prepare.column_transform import Preparation, sums_of
 from secfc.prepare.opening_role import Preparer, Terms
@@ -41,7 +40,7 @@ from secfc.prepare.summary import SUMMARY, write_summary
 from secfc.protocol.client import Client
 from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
-from secfc.protocol.messages import Assignment, Finish, Message, Plan
+from secfc.protocol.messages import Message, Plan
 from secfc.protocol.messages.wire import envelope
 from secfc.protocol.public_errors import COMPLETE, PublicError
 from secfc.psu.tokens import RowIds
@@ -54,7 +53,6 @@ _LOG = logging.getLogger(__name__)
 LABELS, CENTRES, SPREADS, SIZES = "labels.csv", "centres.csv", "spreads.csv", "sizes.csv"
 """Files of a run in the site's results. With a preparation also `secfc.prepare.summary.SUMMARY`."""
 
-EVIDENCE = "evidence.json"
 """Two contradicting signed messages of the coordinator, if it cheated (`secfc audit`)."""
 
 
@@ -83,9 +81,6 @@ class Participant(TakingPart):
         self._of_run: RunLog | None = None  # the log of its calls, if it keeps one
         self._introductions: str | None = None
         self._took_part: list[str] = []
-        self._evidence = b""  # that the server cheated; empty if it did not
-        self._round, self._sets = 0, np.empty(0, dtype=np.int32)  # of the last question
-        self._moved = 0  # rows that changed their set since the question before
         self._iterations: int | None = None
         self._converged: bool | None = None
 
@@ -97,8 +92,8 @@ class Participant(TakingPart):
     @property
     def standing(self) -> str:
         """State of the run here: phase, round, rows of all parties that moved if it knows, and bytes sent."""
-        asked = f", round {self._round}: {self._moved} rows moved" if self._round else ""
-        if self._client is not None and self._client.phase.round and self._job.is_program:
+        asked = ""
+        if self._client is not None and self._client.phase.round:
             moved = self._client.phase.moved
             asked = f", round {self._client.phase.round}"
             asked += "" if moved is None else f": {moved} rows moved"
@@ -231,22 +226,12 @@ class Participant(TakingPart):
         assert run is not None
         if isinstance(message, Plan):
             self._past.count(run)
-        try:
-            replies = client.receive(message)
-        except CheatError as error:
-            self._evidence = error.evidence
-            raise
+        replies = client.receive(message)
         if isinstance(message, Plan):
             assert message.proof is not None
             self._introductions = message.proof.digest.hex()
             shown = zip(self.agreement.names, message.introductions, strict=True)
             self._took_part = [name for name, one in shown if one is not None]
-        if isinstance(message, Assignment):
-            sets = labels_of(message.sets)
-            self._moved = int(np.count_nonzero(sets != self._sets)) if self._round else sets.size
-            self._round, self._sets = message.round, sets
-        if isinstance(message, Finish):
-            self._iterations, self._converged = message.n_iter, message.converged
         if client.phase.ended is not None:
             self._iterations, self._converged = client.phase.ended
         return replies
@@ -274,7 +259,7 @@ class Participant(TakingPart):
         """
         if self._run is None:
             return None
-        run, done = self._run, self._final
+        run, done = self._run, self._client if self.done else None
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
         spreads, sizes = (None, None) if done is None else (done.deviations, done.opened_sizes)
         if self._of_run is not None:  # the process may have been killed after it had written the results
@@ -299,8 +284,6 @@ class Participant(TakingPart):
                 write_centres(folder / SIZES, ["size"], sizes[:, np.newaxis])
             if self.preparation is not None:
                 write_summary(folder / SUMMARY, self.preparation)
-            if self._evidence:
-                (folder / EVIDENCE).write_bytes(self._evidence)
             if self._collected is not None and sealed is not None:
                 (folder / SEALED).write_bytes(self._collected.labels_file(sealed))
             write_statement(folder, signed)

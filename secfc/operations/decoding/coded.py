@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 
 from secfc.field.array_types import Labels
+from secfc.kmeans.clustering import SearchResult
 from secfc.kmeans.plain import PublicSets
 from secfc.kmeans.program import Ended, Summed
-from secfc.kmeans.search import SearchResult
 from secfc.operations.decoding.assigned import Assigned
 from secfc.operations.decoding.distances import Distances, tell, told
 

@@ -24,12 +24,15 @@ from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.kept import KeptDistances
 from secfc.kmeans.sets import asked_about, set_sizes
 from secfc.operations.decoding.assigned import Assigned
-from secfc.protocol.answers.decoding import BLOCK_ELEMENTS
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import right_shares
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.rows import Rows
+
+_BLOCK_ELEMENTS = 1 << 18
+"""Distances decoded at a time. Their digits, 4 bytes for each prime, exceed an L2 cache of 1 MiB, but memory
+is read in longer pieces than with smaller blocks, and less time is spent in Python."""
 
 _BLOCK = 1 << 21
 """Residues that a holder sends at a time, at most."""
@@ -151,7 +154,7 @@ class Distances:
         weights, radix, sizes = code.weights(holders), assigned.radix, assigned.sizes
         upto = sizes[: asked_about(sizes)]
         threads, size = me.kernels.threads, shape[0] * shape[1] * count * len(holders)
-        step = max(1, BLOCK_ELEMENTS // upto.size)
+        step = max(1, _BLOCK_ELEMENTS // upto.size)
         if not self._compared:  # else measures sum floats by block, which must not depend on threads
             step = min(step, -(-count // threads.for_work(size)))
 

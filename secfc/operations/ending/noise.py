@@ -25,7 +25,6 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.dealing import added, dealt_by_owners
 from secfc.protocol.parties.party import Party
-from secfc.protocol.witness import quorum
 from secfc.sharing.shared import Shared
 from secfc.sharing.unread import cannot_be_honest, open_pairs
 
@@ -63,12 +62,17 @@ class Noise:
         return drawn
 
 
+def _most_lost(job: Job) -> int:
+    """Most clients whose noise may be missing: R clients, and more than (n + t) / 2, must add theirs."""
+    return job.n - max(job.threshold, (job.n + job.t) // 2 + 1)
+
+
 def noise_of(job: Job, layout: Layout) -> Noise | None:
     """The noise of each client with rows, or None if the job has no noise.
 
     A row, replaced by any other with the same label, moves one sum by at most 2 r times its weight (eq. 3).
-    Clients open sums only when a quorum has the same result, so at most n minus the quorum are left out by
-    then. Without these and t colluding clients, h clients with rows are left. Each adds 1/h of the variance.
+    At most `_most_lost` clients may be without noise, or the run ends (`shared_noise`). Without these and t
+    colluding clients, h clients with rows are left. Each adds 1/h of the variance.
     ParameterError when h < 1, the noise does not fit in the modulus, or delta is so large that telling a row
     chosen at random would be allowed.
     """
@@ -80,7 +84,7 @@ def noise_of(job: Job, layout: Layout) -> Noise | None:
             f"centres_delta: less than 1 divided by the number of rows is needed, {promised.delta!r} was "
             f"given and there are {layout.m} rows"
         )
-    adding, lost = sum(count > 0 for count in layout.counts), job.n - quorum(job, job.n)
+    adding, lost = sum(count > 0 for count in layout.counts), _most_lost(job)
     honest = adding - lost - job.t
     if honest < 1:
         raise ParameterError(

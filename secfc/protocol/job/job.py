@@ -16,21 +16,17 @@ from math import inf
 
 import numpy as np
 
-from secfc.comparing.bounded import bounded_residues
-from secfc.comparing.question import comparison_residues
 from secfc.errors import ParameterError, PrivacyWarning
 from secfc.errors.codes import Code
-from secfc.field.array_types import Ints, Labels
+from secfc.field.array_types import Labels
 from secfc.field.fixed_point import quantised_radius, scale_exponent, unit_of
 from secfc.field.primes import residues_needed
 from secfc.lagrange.points import recovery_threshold
 from secfc.lagrange.sharing import segment_width
+from secfc.operations.beginning.random_sums import bounded_residues
 from secfc.operations.ending.fit import fit_residues
-from secfc.operations.inertia import inertia_residues
-from secfc.operations.minima import start_residues
 from secfc.operations.pairs import pair_residues
 from secfc.operations.refill import refill_residues
-from secfc.operations.scores import score_residues
 from secfc.operations.starts.plus_plus import draw_residues
 from secfc.protocol.job.cases import (
     Centres,
@@ -46,7 +42,6 @@ from secfc.protocol.job.cases import (
 from secfc.psu.plan import UnionPlan
 
 _USUAL_ITERATIONS = 16  # of a start, to estimate the work of a run
-_FEW_ANSWER = 32  # up to so many clients answer all questions with "coded", so that slow ones delay nobody
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,11 +137,6 @@ class Job:
         """Names of all clients and then of all helpers; where none is given, what `called` says."""
         return (*names, *map(self.called, range(len(names) + 1, self.parties + 1)))
 
-    @property
-    def tosses(self) -> bool:
-        """Whether the comparers toss a coin that determines the public choices."""
-        return isinstance(self.disclosure, LabelsOnly) and self.seed is None and self.method.init != "labels"
-
     @cached_property
     def parties(self) -> int:
         """Number of clients and helpers."""
@@ -168,30 +158,19 @@ class Job:
         return segment_width(self.d, self.ell)
 
     @property
-    def is_program(self) -> bool:
-        """True. Tests of questions that servers asked before set it to False."""
-        return True
-
-    @property
     def own_labels(self) -> bool:
         """Whether nobody learns a label but its owner."""
-        return self.is_program and isinstance(self.disclosure, LabelsOnly)
+        return isinstance(self.disclosure, LabelsOnly)
 
     @property
     def opens_inertia(self) -> bool:
-        """Whether the inertia is opened. Where the server asks questions, revealing spreads implies it."""
-        revealed = self.disclosure.inertia or (self.opened.spread is not None and not self.is_program)
-        return isinstance(self.disclosure, LabelsOnly) and revealed
+        """Whether the inertia is opened."""
+        return isinstance(self.disclosure, LabelsOnly) and self.disclosure.inertia
 
     @property
     def tells_inertia(self) -> bool:
         """Whether all parties are told the inertia."""
         return isinstance(self.disclosure, Coded) or self.opens_inertia
-
-    @property
-    def scores_starts(self) -> bool:
-        """Whether the trio keeps the final state of the starts."""
-        return self.method.n_init > 1 or self.opens_inertia
 
     @property
     def sums_revealed(self) -> int:
@@ -213,14 +192,6 @@ class Job:
         """Bits of a quantised row."""
         return self.precision if self.step is None else self.radius.bit_length()
 
-    @property
-    def checks_shares(self) -> bool:
-        """Whether clients check that shares lie on polynomials, before any question about them.
-
-        With disclosure "labels" nobody sees distances that would reveal wrong shares.
-        """
-        return self.max_liars > 0 or isinstance(self.disclosure, LabelsOnly)
-
     @cached_property
     def radius(self) -> int:
         """An integer that no quantised row's norm exceeds."""
@@ -235,26 +206,7 @@ class Job:
             if method.init == "k-means++":
                 numbers.append(draw_residues(radius, m))
             return max(*numbers, bounded_residues(radius, m, self.ell * self.width))
-        if isinstance(self.disclosure, LabelsOnly):
-            cases = ([m - m // 2, m // 2], [m], [1])
-            rounds = max(self.round_residues(np.array(sizes), m) for sizes in cases)
-            return max(rounds, bounded_residues(self.radius, m, self.ell * self.width))
         return residues_needed(self.radius, m)
-
-    def round_residues(self, sizes: Ints, m: int) -> int:
-        """Number of primes for a round about sets of these sizes, shape (k,), of m rows in all."""
-        if isinstance(self.disclosure, Coded):
-            return residues_needed(self.radius, int(sizes.max()))
-        needed = comparison_residues(self.radius, sizes, core=self.method.init == "separation")
-        if self.method.init == "k-means++" and sizes.max() == 1:  # these may be candidates
-            needed = max(needed, start_residues(self.radius, m))
-        if self.opens_inertia:
-            needed = max(needed, inertia_residues(self.radius, sizes, m))
-        return max(needed, self.score_residues(m)) if self.method.n_init > 1 else needed
-
-    def score_residues(self, m: int) -> int:
-        """Number of primes for scores of starts with disclosure "labels", with m rows."""
-        return score_residues(self.radius, m)
 
     def in_data_units(self, inertia: Fraction) -> float:
         """A sum of squared quantised distances in the data's units squared, correctly rounded."""
@@ -310,28 +262,9 @@ class Job:
     def max_rounds(self) -> int:
         """Most rounds of a job: for each start those before it, its iterations and a last assignment.
 
-        A prediction has one round. A round is asked again when too few of the clients that it names are left.
+        A prediction has one round.
         """
-        return self._rounds(self.method.max_iter) + self.asked_again
-
-    @property
-    def asked_again(self) -> int:
-        """Most rounds that are asked again because named clients vanish.
-
-        N - R - 2A are needed for it, and n - R can vanish. After so many rounds none are named.
-        """
-        enough = self.threshold + 2 * self.max_liars
-        return (self.n - self.threshold) // (self.named - enough) if self.named else 0
-
-    @property
-    def named(self) -> int:
-        """Present clients that each round names to answer. 0 if it names none, so that all clients answer.
-
-        With "coded" any R answers are enough, or R + 2A to locate lies. So of many clients twice as many as
-        those are named, and half of them may be slow.
-        """
-        most = max(_FEW_ANSWER, 2 * (self.threshold + 2 * self.max_liars))
-        return most if isinstance(self.disclosure, Coded) and self.n > most else 0
+        return self._rounds(self.method.max_iter)
 
     @property
     def usual_rounds(self) -> int:

@@ -7,11 +7,9 @@ packed until a role has checked their sender and their number.
 
 from secfc.protocol.messages.base import *
 from secfc.protocol.messages.base import TYPES, Message
-from secfc.protocol.messages.comparing import *
+from secfc.protocol.messages.beginning import *
 from secfc.protocol.messages.preparing import *
 from secfc.protocol.messages.program import *
-from secfc.protocol.messages.rounds import *
-from secfc.protocol.messages.shares import *
 from secfc.protocol.messages.union import *
 
 KINDS: tuple[type[Message], ...] = tuple(sorted(TYPES, key=lambda kind: kind.number))

@@ -9,8 +9,8 @@ from secfc.errors import MessageError, SealError
 from secfc.protocol.messages.encodings import Body
 from secfc.protocol.states import State
 
-Phase = Literal["prepare", "identify", "union", "share", "check", "iterate", "reveal"]
-PHASES: tuple[Phase, ...] = ("prepare", "identify", "union", "share", "check", "iterate", "reveal")
+Phase = Literal["prepare", "identify", "union", "share", "iterate", "reveal"]
+PHASES: tuple[Phase, ...] = ("prepare", "identify", "union", "share", "iterate", "reveal")
 
 SERVER = 0
 """Number of the server. Clients are 1 to n, helpers from n + 1 on."""
@@ -65,7 +65,7 @@ class Message:
     run: bytes = field(repr=False)  # random
     sender: int  # 0 for the server, 1 to n for clients, n + 1 and on for helpers
     recipient: int
-    # Number from 1 of the question, of the stage of the union, or of the check of one part of shares. Else 0.
+    # Number from 1 of the round or of the stage of the union. Else 0.
     round: int = 0
 
     def __init_subclass__(cls, *, number: int | None = None, phase: Phase | None = None) -> None:

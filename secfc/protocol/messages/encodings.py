@@ -4,10 +4,9 @@ All integers are little endian. Every value has exactly one encoding, and any ot
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -19,15 +18,12 @@ from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES
 from secfc.errors import MessageError
 from secfc.field.array_types import Ints, Labels
 from secfc.field.label_packing import FEW, PackedLabels, bits_of, pack_labels, packed_size
-from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.field.payload import Payload
 from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
-from secfc.kmeans.plus_plus import candidates_of
 from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS
 from secfc.protocol.messages.bounds import Bounds
 from secfc.protocol.messages.reader import Reader
-from secfc.protocol.signed import SignedReport
 from secfc.psu.found import OVERFULL, Found
 from secfc.psu.prime import Elements
 
@@ -36,12 +32,10 @@ Most = Callable[[Bounds], int]
 
 _COUNT = struct.Struct("<I")
 _CLIENT = struct.Struct("<H")
-_SHAPE = struct.Struct("<BII")  # primes, columns, rows
 # rows, fewest rows of others, digests of start labels and of weights, ephemeral key, commitments, signature
 _INTRODUCTION = struct.Struct(
     f"<II{DIGEST_BYTES}s{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s"
 )
-_REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
 _MOST_PARTIES = MAX_CLIENTS + COMPARERS
 _ELEMENT_BYTES = 8
 _BIN_BYTES = 4
@@ -94,26 +88,6 @@ def _one(layout: str) -> Encoding:
 COUNT = _one("<I")
 CLIENT = _one("<H")
 
-_REAL = struct.Struct("<d")
-_NONE = _REAL.pack(nan)
-
-
-def _unpack_real(reader: Reader, k: int) -> float | None:
-    data = bytes(reader.take(_REAL.size))
-    (value,) = _REAL.unpack(data)
-    if not isnan(value):
-        return float(value)
-    if data != _NONE:
-        raise MessageError("a number that is none")
-    return None
-
-
-REAL = Encoding(
-    lambda value, k: _NONE if value is None else _REAL.pack(value), _unpack_real, lambda of: _REAL.size
-)
-"""A float, or the one NaN that stands for None."""
-
-
 def flag(name: str) -> Encoding:
     """A truth value: one byte, 0 or 1."""
 
@@ -129,18 +103,6 @@ def flag(name: str) -> Encoding:
 def octets(size: int) -> Encoding:
     """Exactly `size` bytes."""
     return Encoding(lambda value, k: value, lambda reader, k: bytes(reader.take(size)), lambda of: size)
-
-
-def counted(most: Most) -> Encoding:
-    """The number of bytes, then the bytes."""
-
-    def unpack(reader: Reader, k: int) -> bytes:
-        (size,) = reader.unpack(_COUNT)
-        return bytes(reader.take(size))
-
-    return Encoding(
-        lambda value, k: _COUNT.pack(len(value)) + value, unpack, lambda of: _COUNT.size + most(of)
-    )
 
 
 def rest(most: Most) -> Encoding:
@@ -161,69 +123,6 @@ def sealed(most: Most) -> Encoding:
 
 PREPARED = sealed(lambda of: MAX_PREPARE_BYTES)
 """A sealed payload of a preparation. Its size follows from the schema."""
-
-
-def residues(most: Most) -> Encoding:
-    """The shape, then residues: a view of all remaining bytes. `most` bounds the residues alone."""
-
-    def unpack(reader: Reader, k: int) -> PackedResidues:
-        shape = reader.unpack(_SHAPE)
-        return PackedResidues(shape=shape, payload=reader.take(reader.left))
-
-    return Encoding(
-        lambda value, k: _SHAPE.pack(*value.shape), unpack, lambda of: _SHAPE.size + most(of), bulk=True
-    )
-
-
-def _series(one: struct.Struct, most: Most) -> Encoding:
-    """The number of values, then the values. `most` bounds their number."""
-
-    def unpack(reader: Reader, k: int) -> tuple[int, ...]:
-        (count,) = reader.unpack(_CLIENT)
-        return tuple(value for (value,) in one.iter_unpack(reader.take(one.size * count)))
-
-    return Encoding(
-        lambda value, k: _CLIENT.pack(len(value)) + b"".join(map(one.pack, value)),
-        unpack,
-        lambda of: _CLIENT.size + one.size * most(of),
-    )
-
-
-def clients(most: Most) -> Encoding:
-    """Numbers of clients, or of sets."""
-    return _series(_CLIENT, most)
-
-
-def _unpack_signatures(reader: Reader, k: int) -> tuple[bytes, ...]:
-    count, more = divmod(reader.left, SIGNATURE_BYTES)
-    if more:
-        raise MessageError(f"signatures of {reader.left} bytes, {SIGNATURE_BYTES} each are needed")
-    return tuple(bytes(reader.take(SIGNATURE_BYTES)) for _ in range(count))
-
-
-SIGNATURES = Encoding(
-    lambda value, k: b"".join(value),
-    _unpack_signatures,
-    lambda of: 2 * SIGNATURE_BYTES,
-)
-"""All remaining bytes: no signatures, or those of both evaluators."""
-
-
-DRAWS = _series(_COUNT, lambda of: candidates_of(of.job.k))
-"""Random numbers below 2**32."""
-
-
-def numbers(most: Most) -> Encoding:
-    """Numbers below 2**32, in all remaining bytes. `most` bounds how many."""
-
-    def unpack(reader: Reader, k: int) -> tuple[int, ...]:
-        if reader.left % _COUNT.size:
-            raise MessageError(f"numbers of {reader.left} bytes, {_COUNT.size} each are needed")
-        return tuple(one for (one,) in _COUNT.iter_unpack(reader.take(reader.left)))
-
-    return Encoding(
-        lambda value, k: b"".join(map(_COUNT.pack, value)), unpack, lambda of: _COUNT.size * most(of)
-    )
 
 
 def _pack_labels(labels: Labels | PackedLabels, largest: int, *, none: bool) -> bytes:
@@ -252,26 +151,12 @@ def _few_labels(payload: bytes, size: int, largest: int, none: bool) -> PackedLa
     return PackedLabels(payload=payload, size=size, largest=largest, none=none)
 
 
-def _labels(rows: Most) -> Encoding:
-    return Encoding(
-        lambda value, k: _pack_labels(value, k - 1, none=False),
-        lambda reader, k: _unpack_labels(reader, k - 1, none=False),
-        lambda of: _COUNT.size + packed_size(rows(of), bits_of(of.job.k - 1)),
-    )
-
-
-LABELS = _labels(lambda of: of.rows)
-"""Labels of all rows, 0 to k - 1. Received labels stay packed."""
-
-PART_LABELS = _labels(lambda of: of.part_rows())
-"""Likewise labels of the rows of a part of an answer."""
-
 SETS = Encoding(
     lambda value, k: _pack_labels(value, k, none=True),
     lambda reader, k: _unpack_labels(reader, k, none=True),
     lambda of: _COUNT.size + packed_size(of.rows, bits_of(of.job.k)),
 )
-"""Likewise the set of each row, 0 to k - 1, or -1 for none."""
+"""The set of each row, 0 to k - 1, or -1 for none. Received sets stay packed."""
 
 
 def _unpack_weights(reader: Reader, k: int) -> Ints | None:
@@ -312,7 +197,7 @@ def _all_starts(reader: Reader, k: int) -> PackedLabels | None:
 ALL_STARTS = Encoding(
     lambda value, k: SETS.pack(_NO_LABELS if value is None else value, k),
     _all_starts,
-    lambda of: SETS.most(of) if of.job.is_program and of.job.method.init == "labels" else _COUNT.size,
+    lambda of: SETS.most(of) if of.job.method.init == "labels" else _COUNT.size,
 )
 """Sets, or None for those of 0 rows."""
 
@@ -367,30 +252,6 @@ INTRODUCTIONS = Encoding(
     lambda of: _INTRODUCTION.size * of.job.parties,
 )
 """The introduction of every party, zeros for an absent one."""
-
-
-def _pack_reports(reports: Sequence[SignedReport], k: int) -> bytes:
-    parts = (_REPORT.pack(one.client, one.signature) + one.residues.payload for one in reports)
-    return _SHAPE.pack(*reports[0].residues.shape) + b"".join(parts)
-
-
-def _unpack_reports(reader: Reader, k: int) -> tuple[SignedReport, ...]:
-    shape = reader.unpack(_SHAPE)
-    reports: list[SignedReport] = []
-    while reader.left:
-        client, signature = reader.unpack(_REPORT)
-        if reports and client <= reports[-1].client:
-            raise MessageError(f"Dispute: the report of client {client} after that of {reports[-1].client}")
-        payload = reader.take(packed_bytes(shape))
-        residues = PackedResidues(shape=shape, payload=payload)
-        reports.append(SignedReport(client=client, residues=residues, signature=signature))
-    return tuple(reports)
-
-
-REPORTS = Encoding(
-    _pack_reports, _unpack_reports, lambda of: _SHAPE.size + of.job.n * (_REPORT.size + of.report)
-)
-"""The common shape, then client, signature and residues of each report, clients ascending."""
 
 
 def _pack_elements(values: Elements) -> bytes:

@@ -9,7 +9,7 @@ from secfc.protocol.messages import encodings as enc
 from secfc.protocol.messages.base import BetweenClients
 
 
-class Introduce(BetweenClients, number=22, phase="prepare"):
+class Introduce(BetweenClients, number=8, phase="prepare"):
     """A client's signed key for a preparation, and the digest of what it agreed on.
 
     It has 0 as number of rows, and the digest of no start labels, because a preparation hides both.
@@ -21,7 +21,7 @@ class Introduce(BetweenClients, number=22, phase="prepare"):
     introduction: Annotated[Introduction, enc.INTRODUCTION]
 
 
-class Holds(BetweenClients, number=23, phase="prepare"):
+class Holds(BetweenClients, number=9, phase="prepare"):
     """A byte for each column: 1 if the sender has enough values of it, else 0."""
 
     purpose = b"prepare holds"
@@ -30,7 +30,7 @@ class Holds(BetweenClients, number=23, phase="prepare"):
     sealed: Annotated[Sealed, enc.PREPARED]
 
 
-class Deal(BetweenClients, number=24, phase="prepare"):
+class Deal(BetweenClients, number=10, phase="prepare"):
     """The recipient's shares of what the sender adds to the totals."""
 
     purpose = b"prepare deal"
@@ -39,7 +39,7 @@ class Deal(BetweenClients, number=24, phase="prepare"):
     sealed: Annotated[Sealed, enc.PREPARED]
 
 
-class Complete(BetweenClients, number=25, phase="prepare"):
+class Complete(BetweenClients, number=11, phase="prepare"):
     """The sender has the shares of all clients. It sends a digest of the `Holds` of all clients."""
 
     purpose = b"prepare complete"
@@ -48,7 +48,7 @@ class Complete(BetweenClients, number=25, phase="prepare"):
     sealed: Annotated[Sealed, enc.PREPARED]
 
 
-class Opening(BetweenClients, number=26, phase="prepare"):
+class Opening(BetweenClients, number=12, phase="prepare"):
     """The sender's sum of all clients' shares."""
 
     purpose = b"prepare opening"

@@ -12,7 +12,7 @@ from secfc.protocol.messages.base import BetweenClients, FromServer, ToServer
 from secfc.protocol.states import State
 
 
-class Step(BetweenClients, number=35, phase="iterate"):
+class Step(BetweenClients, number=13, phase="iterate"):
     """What a party sends another. `place` counts the sender's messages to the recipient."""
 
     # It may arrive before the plan, and after the run has ended for its recipient.
@@ -25,7 +25,7 @@ class Step(BetweenClients, number=35, phase="iterate"):
     sealed: Annotated[Sealed, enc.sealed(lambda of: of.step)]
 
 
-class StepReport(ToServer, number=36, phase="iterate"):
+class StepReport(ToServer, number=14, phase="iterate"):
     """What a party sends the coordinator. The coordinator may know it, and it is not sealed."""
 
     states = frozenset({State.SHARE, State.ITERATE, State.DONE})
@@ -35,7 +35,7 @@ class StepReport(ToServer, number=36, phase="iterate"):
     data: Annotated[bytes | memoryview, enc.rest(lambda of: of.step_report)] = field(repr=False)
 
 
-class StepNotice(FromServer, number=37, phase="iterate"):
+class StepNotice(FromServer, number=15, phase="iterate"):
     """What the coordinator tells a party, and everybody else too."""
 
     # It may arrive before the other clients' `UnionCheck`.

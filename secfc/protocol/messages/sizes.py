@@ -11,7 +11,7 @@ from secfc.protocol.messages.bounds import Bounds
 from secfc.protocol.messages.wire import HEADER_BYTES
 from secfc.protocol.states import State
 
-_OF_ROUNDS = frozenset({State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
+_OF_ROUNDS = frozenset({State.ITERATE, State.DONE})
 
 
 @dataclass(frozen=True)

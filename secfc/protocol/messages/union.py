@@ -13,7 +13,7 @@ from secfc.psu.prime import Elements
 from secfc.psu.stages import CHECKS
 
 
-class UnionDeal(BetweenClients, number=8, phase="union"):
+class UnionDeal(BetweenClients, number=2, phase="union"):
     """The recipient's shares of what the sender deals for a part of a stage. `round` is the stage, from 1."""
 
     states = frozenset({State.IDENTIFY, State.UNION})  # it may arrive before the Plan
@@ -24,7 +24,7 @@ class UnionDeal(BetweenClients, number=8, phase="union"):
     sealed: Annotated[Sealed, enc.sealed(lambda of: MOST_DEALT_BYTES)]
 
 
-class UnionOpening(ToServer, number=9, phase="union"):
+class UnionOpening(ToServer, number=3, phase="union"):
     """The client's share of what a part of a stage opens: elements of the union's field."""
 
     states = frozenset({State.UNION})
@@ -34,7 +34,7 @@ class UnionOpening(ToServer, number=9, phase="union"):
     values: Annotated[Elements, enc.elements(lambda of: MOST_DEALT_BYTES)] = field(repr=False)
 
 
-class UnionContinue(FromServer, number=10, phase="union"):
+class UnionContinue(FromServer, number=4, phase="union"):
     """A request to deal this part of the stage. Parts before `row_layout.WINDOW` need no request."""
 
     states = frozenset({State.UNION})
@@ -43,7 +43,7 @@ class UnionContinue(FromServer, number=10, phase="union"):
     part: Annotated[int, enc.COUNT]
 
 
-class UnionFound(FromServer, number=11, phase="union"):
+class UnionFound(FromServer, number=5, phase="union"):
     """The number of IDs and the poles in each bin of the stage's table."""
 
     states = frozenset({State.UNION})
@@ -52,7 +52,7 @@ class UnionFound(FromServer, number=11, phase="union"):
     found: Annotated[Found, enc.FOUND]
 
 
-class UnionVerdict(FromServer, number=12, phase="union"):
+class UnionVerdict(FromServer, number=6, phase="union"):
     """Whether the union lacks no ID and has each ID once."""
 
     states = frozenset({State.UNION})
@@ -61,7 +61,7 @@ class UnionVerdict(FromServer, number=12, phase="union"):
     unique: Annotated[bool, enc.flag("UnionVerdict: unique")]
 
 
-class UnionCheck(BetweenClients, number=20, phase="union"):
+class UnionCheck(BetweenClients, number=7, phase="union"):
     """The sender's share of what the check opens, so clients can verify the server's verdict."""
 
     states = frozenset({State.UNION})

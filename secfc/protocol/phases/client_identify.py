@@ -9,19 +9,14 @@ from secfc.field.label_packing import PackedLabels, labels_of
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import Hello, Message, Plan, Share, Step, UnionDeal
-from secfc.protocol.phases.client_compare import ClientCompare
+from secfc.protocol.messages import Hello, Message, Plan, Step, UnionDeal
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.phases.client_program import ClientProgram, EarlySteps
-from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.phases.client_union import ClientUnion
+from secfc.protocol.phases.early_deals import EarlyDeals
 from secfc.protocol.program.whose_rows import given_by
 from secfc.protocol.states import State
-from secfc.protocol.witness import quorum
 from secfc.psu.tokens import RowIds
-from secfc.sharing.dealing import most_checks
-from secfc.sharing.opened import Early, EarlyShares, hold_deal
-from secfc.sharing.own_rows import OwnRows
 
 
 class ClientIdentify(ClientPhase):
@@ -48,11 +43,9 @@ class ClientIdentify(ClientPhase):
             weights=context.weights,
             smallest=context.limits.told(context.job) if context.number <= context.job.n else 1,
             ephemeral=ephemeral,
-            checks=most_checks(context.job),
             secrets=secrets,
         )
-        self.early_shares, self._early_deals = EarlyShares(context.job), Early[UnionDeal]()
-        self._early_steps = EarlySteps()
+        self._early_deals, self._early_steps = EarlyDeals(), EarlySteps()
 
     @property
     def hello(self) -> Hello:
@@ -71,26 +64,19 @@ class ClientIdentify(ClientPhase):
         match message:
             case Plan():
                 return self._join(message)
-            case Step() if self._context.job.is_program:
+            case Step():
                 self._early_steps.keep(message)
-            case Step() | Share() if self._context.job.is_program == isinstance(message, Share):
-                raise MessageError(f"{type(message).__name__}: from party {message.sender}, in another run")
-            case Share() if isinstance(self._context.job.rows, Deposited):
-                raise MessageError(f"Share: from client {message.sender}, where owners deposit rows")
-            case Share():
-                self.early_shares.keep(message)
             case UnionDeal() if self._ids is None:
                 raise MessageError(f"UnionDeal: from client {message.sender}, in a run without IDs")
             case UnionDeal():
-                hold_deal(self._early_deals, message, stage=1)
+                self._early_deals.hold(message, stage=1)
             case _:
                 raise AssertionError(type(message))
         return self, []
 
     def unreadable(self, sender: int) -> list[Message]:
         """Note the sender until shares are opened."""
-        spoilt = self._early_steps if self._context.job.is_program else self.early_shares
-        spoilt.spoilt.add(sender)
+        self._early_steps.spoilt.add(sender)
         return []
 
     def _layout(self, clients: Sequence[Introduction | None], weights: Ints | None) -> Layout:
@@ -114,9 +100,7 @@ class ClientIdentify(ClientPhase):
         """The given first sets of all rows. Each client must have signed its own."""
         start = None if told is None else labels_of(told)
         job, layout = self._context.job, Layout(tuple(0 if one is None else one.rows for one in clients))
-        if (0 if start is None else start.size) != (
-            layout.m if job.is_program and job.method.init == "labels" else 0
-        ):
+        if (0 if start is None else start.size) != (layout.m if job.method.init == "labels" else 0):
             raise MessageError(f"Plan: other start labels than those of {layout.m} rows")
         for j, one in enumerate(clients, 1):
             if one is not None and start is not None and digest_of(start[layout.rows(j)]) != one.start:
@@ -133,7 +117,7 @@ class ClientIdentify(ClientPhase):
                 raise MessageError(f"Plan: helper {j} has rows")
 
     def _join(self, message: Plan) -> ClientStep:
-        """Check the plan. With IDs the union follows, otherwise sharing. A helper takes part in neither."""
+        """Check the plan. With IDs the union follows for clients, otherwise the program."""
         context, job, introductions = self._context, self._context.job, message.introductions
         channels = self.handshake.channels(introductions)
         present = {j: one for j, one in enumerate(introductions, 1) if one is not None}
@@ -145,11 +129,8 @@ class ClientIdentify(ClientPhase):
             transcript=channels.transcript,
             coin=self.handshake.coin,
             commitments={j: one.commitment for j, one in present.items()},
-            checks=self.handshake.checks,
-            checked={j: one.checks for j, one in present.items()},
             starts=[None if one is None else one.start for one in clients],
             smallest=max(one.smallest for one in present.values()),
-            quorum=quorum(job, sum(j <= job.n for j in present)),
         )
         if peers.left_out:
             context.refuse_without("Plan", min(peers.left_out))
@@ -160,17 +141,10 @@ class ClientIdentify(ClientPhase):
             layout = Layout(job.rows.owners, deposited=True)
         if isinstance(job.rows, Union) and context.number > job.n:
             layout = Layout((job.rows.cap,) * job.n, common=True)
-        if job.is_program and self._ids is None:
+        if self._ids is None:
             given = given_by(job, self._rows, context.allocate, context.deposits)
             program = ClientProgram(context, peers, layout=layout, rows=given, start=start)
             return program, program.begin(self._early_steps)
-        if context.number > job.n:
-            return ClientCompare(context, peers, layout=layout), []
-        if self._ids is None:
-            at = slice(0, layout.m) if layout.deposited else layout.rows(context.number)
-            own = OwnRows(self._rows, at)
-            share = ClientShare(context, peers, layout=layout, own=own)
-            return share, share.sharing.begin(self.early_shares)
         if peers.left_out:
             raise MessageError(
                 f"Plan: without client {min(peers.left_out)}, whom membership privacy cannot leave out"
@@ -184,7 +158,6 @@ class ClientIdentify(ClientPhase):
             rows=self._rows,
             ids=self._ids,
             deals=self._early_deals,
-            shares=self.early_shares,
             steps=self._early_steps,
         )
         return union, union.begin()

@@ -16,7 +16,6 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.messages import (
     Message,
-    Share,
     Step,
     StepNotice,
     UnionCheck,
@@ -28,14 +27,13 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.phases.client_program import ClientProgram, EarlySteps
-from secfc.protocol.phases.client_share import ClientShare
+from secfc.protocol.phases.early_deals import EarlyDeals
 from secfc.protocol.program.whose_rows import given_by
 from secfc.protocol.states import State
 from secfc.psu.plan import salt_of
 from secfc.psu.prime import Elements
 from secfc.psu.roles import UnionClient, check_elements
 from secfc.psu.tokens import RowIds
-from secfc.sharing.opened import Early, EarlyShares, hold_deal
 from secfc.sharing.own_rows import OwnRows
 
 _FOUND = struct.Struct("<I")  # bins
@@ -44,7 +42,7 @@ _FOUND = struct.Struct("<I")  # bins
 class ClientUnion(ClientPhase):
     """From the plan to the union.
 
-    `deals` arrived before the plan, and `shares`, or in a program `steps`, arrive before the union is found.
+    `deals` arrived before the plan, and `steps` arrive before the union is found.
     """
 
     state = State.UNION
@@ -56,8 +54,7 @@ class ClientUnion(ClientPhase):
         *,
         rows: Floats,
         ids: RowIds,
-        deals: Early[UnionDeal],
-        shares: EarlyShares,
+        deals: EarlyDeals,
         steps: EarlySteps,
     ) -> None:
         salt = context.salt or salt_of(peers.transcript)
@@ -71,7 +68,7 @@ class ClientUnion(ClientPhase):
         )
         self._context, self._peers, self._rows = context, peers, rows
         self._run, self._number, self._channels = context.session.run, context.number, peers.channels
-        self._early, self.early_shares, self._early_steps = deals, shares, steps
+        self._early, self._early_steps = deals, steps
         self._said = tokens.check  # prefix that the others' first part of this stage must have
         self._checks: dict[int, Elements] = {}  # shares of what the check opens, by client
         self._verdict: UnionVerdict | None = None  # the server's, kept until all `_checks` are here
@@ -79,17 +76,11 @@ class ClientUnion(ClientPhase):
         self._taken = dict.fromkeys(self._channels, 0)  # parts of this stage, by sender
 
     def step(self, message: Message) -> ClientStep:
-        """Take deals, findings and verdicts of the union. Sharing follows when the union is found.
+        """Take deals, findings and verdicts of the union. The program follows when the union is found.
 
         UnionError when there can be no union, CheatError when the server sent others something else.
         """
-        is_program = self._context.job.is_program
         match message:
-            case Share() | Step() | StepNotice() if is_program == isinstance(message, Share):
-                raise MessageError(f"{type(message).__name__}: from party {message.sender}, in another run")
-            case Share():
-                self.early_shares.keep(message)
-                return self, []
             case Step() | StepNotice():
                 self._early_steps.keep(message)
                 return self, []
@@ -109,22 +100,18 @@ class ClientUnion(ClientPhase):
 
     def unreadable(self, sender: int) -> list[Message]:
         """Note the sender until shares are opened."""
-        spoilt = self._early_steps if self._context.job.is_program else self.early_shares
-        spoilt.spoilt.add(sender)
+        self._early_steps.spoilt.add(sender)
         return []
 
     def _share(self) -> ClientStep:
         """Every client holds a part of every row of the union."""
         layout, rows = Layout((self.role.m,) * self._context.job.n, common=True), self.role.rows()
         own = OwnRows(self._rows, rows)
-        if self._context.job.is_program:
-            given = given_by(self._context.job, own, self._context.allocate)
-            program = ClientProgram(
-                self._context, self._peers, layout=layout, rows=given, start=None, union_rows=rows
-            )
-            return program, program.begin(self._early_steps)
-        share = ClientShare(self._context, self._peers, layout=layout, own=own, union_rows=rows)
-        return share, share.sharing.begin(self.early_shares)
+        given = given_by(self._context.job, own, self._context.allocate)
+        program = ClientProgram(
+            self._context, self._peers, layout=layout, rows=given, start=None, union_rows=rows
+        )
+        return program, program.begin(self._early_steps)
 
     def begin(self) -> list[Message]:
         """Deal the first parts of a stage, and take the parts that others dealt before."""
@@ -133,7 +120,7 @@ class ClientUnion(ClientPhase):
         messages: list[Message] = []
         for _ in range(min(WINDOW, self.role.parts)):
             messages += self._deal()
-        early, self._early = self._early, Early[UnionDeal]()
+        early, self._early = self._early, EarlyDeals()
         for held in early.held:
             # A wrong early deal must not block the message that begins a stage. It counts as not sent.
             with suppress(MessageError):
@@ -142,7 +129,7 @@ class ClientUnion(ClientPhase):
 
     def _on_deal(self, message: UnionDeal) -> list[Message]:
         if message.round == self.role.stage + 1:
-            hold_deal(self._early, message, stage=self.role.stage + 1)
+            self._early.hold(message, stage=self.role.stage + 1)
             return []
         part = self._taken[message.sender]
         if (message.round, message.part) != (self.role.stage, part) or part >= self.role.parts:

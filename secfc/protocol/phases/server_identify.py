@@ -5,7 +5,6 @@ from secfc.protocol.job.cases import Union
 from secfc.protocol.messages import Hello, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.phases.server_program import ServerProgram
-from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.phases.server_union import ServerUnion
 from secfc.protocol.states import State
 from secfc.protocol.withholding import Carried, preparing_late
@@ -48,9 +47,8 @@ class ServerIdentify(ServerPhase):
     def _plan(self) -> ServerStep:
         if self.awaited:
             return self, []
-        if self.context.job.is_program and not isinstance(self.context.job.rows, Union):
-            program = ServerProgram(self.context, self.introductions)
-            return program, [*self.introductions.plans(), *program.first()]
-        following = ServerUnion if isinstance(self.context.job.rows, Union) else ServerShare
         plans = self.introductions.plans()
-        return following(self.context, self.introductions), [*plans]
+        if isinstance(self.context.job.rows, Union):
+            return ServerUnion(self.context, self.introductions), [*plans]
+        program = ServerProgram(self.context, self.introductions)
+        return program, [*plans, *program.first()]

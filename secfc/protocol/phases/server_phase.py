@@ -1,7 +1,7 @@
 """What the phases of the server have in common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -10,9 +10,8 @@ from secfc.crypto.randomness import MaskSource
 from secfc.errors import TooManyFaultsError
 from secfc.errors.codes import Code
 from secfc.kernels import Choose
-from secfc.kmeans.search import LabelResult, Search
-from secfc.protocol.answers.gathering import Gathering
-from secfc.protocol.choices import Toss
+from secfc.kmeans.clustering import LabelResult
+from secfc.protocol.gathering import Gathering
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.job.cases import Predict, Union
 from secfc.protocol.job.job import Job
@@ -36,7 +35,6 @@ class ServerContext:
     prepares: bool
     salt: bytes | None
     kernels: Choose
-    search: Callable[..., Search]
     gathering: Gathering
 
 
@@ -107,11 +105,6 @@ class ServerPhase(ABC):
     def progress(self) -> Progress:
         """The progress of the run."""
         return Progress(phase=cast(Phase, self.state.value), waiting_for=len(self.awaited))
-
-    def toss(self) -> Toss:
-        """A coin about the rows that are in."""
-        session, left_out = self.context.session, self.context.gathering.left_out
-        return Toss(session=session, transcript=self.introductions.transcript, left_out=left_out)
 
     def check(self, layout: Layout) -> None:
         """Raise ParameterError unless the job can be run on any sets of these rows."""

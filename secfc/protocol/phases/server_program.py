@@ -12,8 +12,8 @@ import numpy as np
 from secfc.crypto.coin import COIN_BYTES
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.array_types import Labels
+from secfc.kmeans.clustering import LabelResult
 from secfc.kmeans.measures import Measures
-from secfc.kmeans.search import LabelResult
 from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.context import in_memory
 from secfc.protocol.introductions import Introductions

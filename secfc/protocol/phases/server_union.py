@@ -6,7 +6,6 @@ from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.messages import Message, UnionContinue, UnionFound, UnionOpening, UnionVerdict
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.phases.server_program import ServerProgram
-from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.states import State
 from secfc.psu.plan import salt_of
 from secfc.psu.roles import UnionServer
@@ -39,10 +38,8 @@ class ServerUnion(ServerPhase):
         if not self.role.finished:
             return self, messages
         layout = Layout((self.role.m,) * self.context.job.n, common=True)
-        if self.context.job.is_program:
-            program = ServerProgram(self.context, self.introductions, layout)
-            return program, [*messages, *program.first()]
-        return ServerShare(self.context, self.introductions, layout), messages
+        program = ServerProgram(self.context, self.introductions, layout)
+        return program, [*messages, *program.first()]
 
     def _opened(self, message: UnionOpening) -> list[Message]:
         stage, run = self.role.stage, self.context.session.run

@@ -9,9 +9,9 @@ import numpy as np
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Labels
+from secfc.kmeans.clustering import SearchResult, suitability
 from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.program import lloyd
-from secfc.kmeans.search import SearchResult, suitability
 from secfc.kmeans.stopping import Stopping
 from secfc.operations.decoding.agreed import agreed, told_best
 from secfc.operations.decoding.coded import Coded

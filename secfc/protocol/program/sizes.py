@@ -23,12 +23,10 @@ _AHEAD = 8
 
 
 def most_step_bytes(job: Job, rows: int, primes: int) -> int:
-    """Upper bound of the bytes of a message between parties, about so many rows. 0 for a job with questions.
+    """Upper bound of the bytes of a message between parties, about so many rows.
 
     A message has letters of at most two or three steps, because then its sender waits for others.
     """
-    if not job.is_program:
-        return 0
     if isinstance(job.disclosure, Coded):
         dealt = max(BLOCK // primes + job.width, job.k * job.width)  # rows, or masks of sums of squares
         return _LETTERS + 2 * most_piece_bytes(job.n, primes, dealt)
@@ -60,8 +58,6 @@ def most_held_bytes(job: Job, rows: int, primes: int) -> int:
 
 def most_report_bytes(job: Job, rows: int, primes: int) -> int:
     """Upper bound of the bytes of a message to or from the coordinator, about so many rows."""
-    if not job.is_program:
-        return 0
     told = most_told_bytes(job.n)
     counted, opened = max(job.k, job.method.n_init, len(job.opened.to)), 64 * len(job.method.compared)
     opened += 2 * packed_bytes((primes, 2 * counted, job.ell))

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from secfc.field.array_types import Labels
-from secfc.kmeans.search import LabelResult
+from secfc.kmeans.clustering import LabelResult
 from secfc.kmeans.several.best_starts import best_starts
 from secfc.kmeans.stopping import Stopping
 from secfc.operations.beginning.coin import tossed

@@ -1,1 +1,0 @@
-"""Answers of clients to the server's questions: gathered, checked, decoded."""

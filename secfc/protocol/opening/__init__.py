@@ -1,1 +1,0 @@
-"""Centres and spreads, opened by consent, with noise if that is agreed."""
