@@ -49,20 +49,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def asked_questions(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let the server ask questions in all kinds of jobs, in tests of what it asks (mark `questions`).
-
-    Most of these tests begin with a random partition, with which a run is one program otherwise.
-    """
-    if request.node.get_closest_marker("questions") is None:
-        yield
-        return
-    with pytest.MonkeyPatch.context() as patches:
-        patches.setattr("secfc.protocol.job.job.Job.is_program", False)
-        yield
-
-
-@pytest.fixture(autouse=True)
 def forked_processes(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fork parties' processes from one that has imported everything, unless the test needs interpreters."""
     marked = request.node.get_closest_marker
