@@ -9,11 +9,10 @@ from itertools import product
 import numpy as np
 import pytest
 from operations.own_net import parties_of, play
-from operations.test_views import SpelledKeys
-from support.trio import packed, to_words
 
 from secfc.comparing import batch, batch_plan
 from secfc.comparing.widths import USUAL
+from secfc.field.packing import PackedResidues, pack
 from secfc.kernels.slicing import to_rows
 from secfc.operations import signs
 from secfc.operations.masked import Masked
@@ -27,6 +26,47 @@ CASES = {  # a prime, bits of a leaf, outputs, each u, and random bits a row: of
     "two columns": (3, 2, signs.below_zero(2), list(product(range(3), repeat=2)), 8, 2),
     "three sets": (3, 2, signs.wins(3), [(0, 0, 0), (1, 2, 0), (2, 2, 1)], 14, 5),
 }
+
+
+class Spelled:
+    def __init__(self, planes):
+        self.words, self.at = planes.reshape(-1), 0
+
+    def fill(self, out):
+        out[...] = self.words[self.at : self.at + out.size].reshape(out.shape)
+        self.at += out.size
+
+    def add(self, words):
+        own = np.empty_like(words)
+        self.fill(own)
+        words ^= own
+
+
+class SpelledKeys:
+    """Keystreams by the last word of their purpose."""
+
+    def __init__(self, **streams):
+        self.streams = {purpose: Spelled(words) for purpose, words in streams.items()}
+
+    def bits(self, purpose, index):
+        return self.streams[purpose.split()[-1]]
+
+
+def packed(values: np.ndarray, primes: tuple[int, ...]) -> PackedResidues:
+    """Integers of shape (k, m), of any size, modulo each prime."""
+    planes = np.array([pack((values % p).astype(np.float64), p) for p in primes])
+    return PackedResidues(shape=(len(primes), *values.shape), payload=planes.tobytes())
+
+
+def to_words(bits: np.ndarray) -> np.ndarray:
+    """Bits of rows, shape (n, rows), as words of shape (n, W): row j W + w is bit j of word w."""
+    count, rows = bits.shape
+    width = -(-rows // 64)
+    words = np.zeros((count, width), dtype=np.uint64)
+    for j in range(64):
+        part = bits[:, j * width : (j + 1) * width]
+        words[:, : part.shape[1]] |= part.astype(np.uint64) << np.uint64(j)
+    return words
 
 
 @pytest.mark.parametrize("evaluator", [FIRST, SECOND])

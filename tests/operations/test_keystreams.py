@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.stats import binom
-from support.trio import SECRETS, Trio, keys, true_labels
 
 from secfc.comparing.dealer_keys import Keys
-from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer
 from secfc.crypto import keystream
 from secfc.crypto.keystream import BitStream, ResidueStream
 from secfc.errors import SecFCError
@@ -24,15 +21,13 @@ from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 
 KEY = bytes(32)
+SECRETS = bytes(range(32)), bytes(range(32, 64))
+PLACE = {"run": bytes(16), "round_": 1, "phase": "iterate"}
 
 
-def played(*, m=9000, k=12):
-    rng = np.random.default_rng(0)
-    sizes = rng.integers(1, 40, k)
-    distances = rng.integers(0, 2**30, (k, m)).astype(object) * sizes[:, np.newaxis] ** 2
-    champions = np.roll(true_labels(distances, sizes), 1)
-    question = Question(primes=primes_of(4), sizes=sizes, rows=m, champions=champions)
-    return Trio(question, distances, rng.integers(0, 2**60, (k, m)).astype(object)).play()
+def keys():
+    """Keys that a dealer shares with an evaluator."""
+    return Keys(SECRETS[0], **PLACE)
 
 
 def test_every_mode_that_may_be_faster_gives_the_same_keystream(monkeypatch):
@@ -80,58 +75,9 @@ def test_words_that_are_not_below_the_prime_are_drawn_again(kernels):
     assert stream.left == []
 
 
-def test_every_purpose_of_a_round_once(monkeypatch):
-    monkeypatch.setattr("secfc.comparing.question._PAIRS", 1 << 16)
-    trio = played()
-    used = {pair: list(ring.used) for pair, ring in trio.keys.items()}
-    batches = {"champion": 2, "pairs": 9}
-    for other, purposes in ((Comparer.E0, ("products", "wires")), (Comparer.E1, ("wires",))):
-        expected = [
-            (f"{stage} {purpose}", batch)
-            for stage, count in batches.items()
-            for batch in range(count)
-            for purpose in purposes
-        ]
-        assert used[Comparer.DEALER, other] == expected
-        assert used[other, other] == expected
-
-
-def test_no_word_of_a_keystream_is_drawn_twice(monkeypatch):
-    drawn = []
-
-    class Noted(BitStream):
-        def fill(self, out):
-            super().fill(out)
-            drawn.append(out.copy().reshape(-1))
-
-        def add(self, words):
-            before = words.copy()
-            super().add(words)
-            drawn.append((before ^ words).reshape(-1))
-
-    monkeypatch.setattr("secfc.comparing.dealer_keys.BitStream", Noted)
-    trio = played(m=300, k=5)
-    words, counts = np.unique(np.concatenate(drawn), return_counts=True)
-    # The dealer and the evaluator that has this half each draw it once.
-    assert words.size > 10_000
-    assert (counts == 2).all()
-    assert trio.labels.size == 300
-
-
-def test_opened_wires_are_balanced_bits():
-    trio = played(m=4096, k=3)
-    for sender in (Comparer.E0, Comparer.E1):
-        for data in [data for a, b, data in trio.mail if a is sender and b is not Comparer.DEALER][:-1]:
-            bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8))
-            assert abs(bits.mean() - 0.5) < 5 * 0.5 * bits.size**-0.5
-
-
-PLACE = {"run": bytes(16), "round_": 1, "phase": "iterate"}
-
-
 class TestKeys:
     def test_a_key_is_derived_once(self):
-        ring = keys(Comparer.E0)
+        ring = keys()
         ring.key("wires", 3)
         with pytest.raises(SecFCError, match="the key for wires 3 was used"):
             ring.key("wires", 3)
@@ -160,14 +106,13 @@ class TestKeys:
             Keys(bytes(length), **PLACE)
 
     @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
-    @pytest.mark.parametrize("one", [keys(Comparer.E0), BitStream(KEY)], ids=["keys", "stream"])
+    @pytest.mark.parametrize("one", [keys(), BitStream(KEY)], ids=["keys", "stream"])
     def test_copies_are_refused(self, duplicate, one):
         with pytest.raises(SecFCError, match="cannot be copied or pickled"):
             duplicate(one)
 
     def test_no_text_shows_a_secret(self):
-        trio = played(m=70, k=3)
-        for one in (*trio.keys.values(), *trio.roles.values(), BitStream(KEY)):
+        for one in (keys(), BitStream(KEY)):
             assert SECRETS[0].hex() not in repr(one)
             assert "bytes of" in repr(one) or len(repr(one)) < 40
 
