@@ -13,8 +13,6 @@ from secfc.protocol.job.making import make_job
 from secfc.protocol.server import Server
 from secfc.tables.number_texts import number_text
 
-pytestmark = pytest.mark.questions
-
 __all__ = ["files", "rows"]  # fixtures
 
 _RNG = np.random.default_rng(11)

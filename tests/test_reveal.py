@@ -120,7 +120,6 @@ def test_wrong_shares_end_the_run_instead_of_the_centres(monkeypatch):
         reveal([FIVE[0], FIVE[1], FIVE[3]])
 
 
-@pytest.mark.questions
 def test_a_run_whose_centres_nobody_could_open_has_its_labels_and_a_warning(monkeypatch):
     real = CentreOpening.tell
     monkeypatch.setattr(

@@ -29,7 +29,6 @@ UNUSABLE = ("garbage", "cut", "residue")
 """Answers that cannot be opened, have another size, or are no residues."""
 
 
-@pytest.mark.questions
 @pytest.mark.some(4)
 @pytest.mark.parametrize(("how", "comparers"), crossed(UNUSABLE, [(4, 3, 5), (6, 7, 8)], together=1), ids=str)
 @pytest.mark.parametrize("at", [0, 1, 3])
@@ -59,7 +58,6 @@ def test_three_crashes_leave_r_and_a_fourth_stops_with_the_inequality(eight, at)
     assert four.clustering is None
 
 
-@pytest.mark.questions
 def test_three_liars_where_one_is_tolerated_end_the_run(eight):
     # Any seven answers include two of their lies, but seven answers can detect only one.
     lies = [Fault(kind="lie", client=j, at=0, count=1000) for j in (2, 5, 6)]
@@ -68,7 +66,6 @@ def test_three_liars_where_one_is_tolerated_end_the_run(eight):
     assert "more than max_liars=1 clients lie" in str(ending.error)
 
 
-@pytest.mark.questions
 def test_a_liar_and_too_many_absent_name_the_inequality(eight):
     faults = [Fault(kind="crash", client=j, at=17) for j in (1, 8)]
     ending = run(eight(max_liars=1), *faults, Fault(kind="lie", client=2, at=0, count=1000))

@@ -36,7 +36,6 @@ def test_equal_seeds_give_equal_outcomes_and_messages(setup_of):
     assert first.history == second.history
 
 
-@pytest.mark.questions
 @pytest.mark.parametrize(("counts", "t"), [((5, 0, 7), 1), ((5, 0, 7, 2), 1), ((3, 4, 3, 4, 3), 2)])
 def test_messages_of_each_type_are_as_many_as_the_protocol_says(setup_of, counts, t):
     outcome = run_in_process(setup_of(counts, t=t))
@@ -54,7 +53,6 @@ def test_messages_of_each_type_are_as_many_as_the_protocol_says(setup_of, counts
     assert rounds == outcome.n_iter
 
 
-@pytest.mark.questions
 @pytest.mark.parametrize(("d", "ell", "width"), [(4, 1, 4), (4, 2, 2), (5, 2, 3), (1, 1, 1)])
 def test_a_share_takes_three_bytes_a_residue_and_a_fixed_header(setup_of, d, ell, width):
     counts = (5, 0, 7, 1, 2)

@@ -62,18 +62,6 @@ def test_the_best_of_several_starts_is_kept():
     assert many.inertia <= one.inertia
 
 
-@pytest.mark.questions
-def test_an_answer_about_candidates_is_no_wider_than_they_are():
-    result = secfc.run(
-        [rows[:30] for rows in np.random.default_rng(0).normal(size=(3, 300, 2))],
-        20,
-        1,
-        1,
-        init="k-means++",
-        seed=0,
-    )
-    sizes = {m.round: m.size for m in result.costs.messages if m.kind == "MaskedAnswer"}
-    assert sizes[2] < max(sizes.values()) / 4
 
 
 def test_a_client_that_answers_for_no_single_row_refuses_before_anything_is_shared():

@@ -42,7 +42,6 @@ def total_of_clusters(net, recipient=2):
 # Totals, then a run without a party: closed
 
 
-@pytest.mark.questions
 def test_a_client_refuses_to_go_on_without_somebody_whose_values_are_in_the_totals(wire, refuses):
     rows, _ = standardised(ages())
     net = wire(rows, prepared=True, **OPENS)
@@ -58,7 +57,6 @@ def test_a_client_refuses_to_go_on_without_somebody_whose_values_are_in_the_tota
     refuses(net.clients[1], out, MessageError, f"^LeaveOut: {text}")
 
 
-@pytest.mark.questions
 @pytest.mark.parametrize("state", [State.IDENTIFY, State.SHARE, State.CHECK])
 def test_a_server_goes_on_with_everybody_or_ends_the_run_after_totals(wire, state):
     rows, _ = standardised(ages())
@@ -72,7 +70,6 @@ def test_a_server_goes_on_with_everybody_or_ends_the_run_after_totals(wire, stat
         net.server.absent(4)
 
 
-@pytest.mark.questions
 def test_a_client_that_deals_badly_after_totals_ends_the_run(wire):
     rows, _ = standardised(ages())
     net = wire([*rows, rows[0]], prepared=True, max_liars=1, bound=12.0)

@@ -23,8 +23,6 @@ from secfc.protocol.shown import shown
 from secfc.protocol.states import State
 from secfc.protocol.witness import END
 
-pytestmark = pytest.mark.questions
-
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]], [[8.5]], [[8.0]]]
 
 

@@ -32,8 +32,6 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.states import State
 
-pytestmark = pytest.mark.questions
-
 _RNG = np.random.default_rng(5)
 FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]
 BODY = 29

@@ -27,7 +27,6 @@ def equation(rows, sets, labels):
     return np.array([(ends[0][0] + ends[0][1]) / 2 - nothing, *((a - b) / 2 for a, b in ends), nothing])
 
 
-@pytest.mark.questions
 def test_a_party_that_knows_all_rows_but_one_finds_it_from_inertias_and_labels(wire):
     rng = np.random.default_rng(1)
     rows, secret = rng.normal(size=(200, D)), np.array([[0.4, -0.3]])

@@ -35,7 +35,6 @@ def test_a_share_of_exactly_the_largest_is_allowed(wire):
     assert net.server.state is State.DONE
 
 
-@pytest.mark.questions
 @pytest.mark.parametrize("before_the_plan", [True, False])
 def test_shares_are_those_of_the_parties_that_remain(wire, before_the_plan):
     """Client 2 has 3 of 7 rows, and 3 of 5 without client 4."""

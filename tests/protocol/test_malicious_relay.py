@@ -24,8 +24,6 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.states import State
 
-pytestmark = pytest.mark.questions
-
 ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0]], [[0.2, 1.0], [3.0, 1.0]]]
 STARTS = [[0, 1], [0, 1], [1, 0]]
 NOT_SEALED = "^share: part {} of round 0 from client {} was not sealed by it for client {} and this place in "

@@ -15,8 +15,6 @@ from secfc.crypto.randomness import MaskSource
 from secfc.protocol.client import Client
 from secfc.protocol.job.making import make_job
 
-pytestmark = pytest.mark.questions
-
 SECRET = 123456.789
 DIGITS = "123456"
 SECRET_LABEL = 123456789

@@ -180,16 +180,6 @@ class TestWhatIsOpened:
         assert net.masks[4] not in drawn
         assert_opened(net, drawn)
 
-    @pytest.mark.questions
-    def test_the_noise_of_a_client_that_is_left_out_goes_with_its_rows(self, five, drawn):
-        net = five()
-        net.run(
-            drop=lambda message: message.sender == 4 and isinstance(message, Share) and message.recipient > 2
-        )
-        net.post(net.server.absent(4))
-        net.run(drop=lambda message: 4 in (message.sender, message.recipient))
-        assert net.masks[4] in drawn
-        assert_opened(net, drawn, (1, 2, 3, 5))
 
     def test_a_client_that_vanishes_once_rows_are_shared_leaves_its_noise_in(self, five, drawn):
         net = five()
@@ -197,102 +187,11 @@ class TestWhatIsOpened:
         assert_opened(net, drawn)
 
 
-@pytest.mark.questions
-class TestMalicious:
-    @pytest.mark.parametrize("number", [2, 4, 7])
-    def test_a_liar_that_deals_noise_on_no_polynomial_is_named_and_left_out(self, five, drawn, number):
-        rows = [*ROWS, *ROWS[:2]]
-        net = five(rows, max_liars=1, comparers=(8, 9, 10))
-        other = number % 7 + 1
-        net.deal_badly(number, (other,), at=len(rows[number - 1]) + 1)  # the second vector of noise
-        net.run()
-        assert set(net.server.faults.left_out) == {number}
-        assert_opened(net, drawn, set(range(1, 8)) - {number})
-
-    def test_without_max_liars_it_ends_the_run_and_nothing_is_opened(self, five):
-        net = five()
-        net.deal_badly(4, (2,), at=len(ROWS[3]))
-        with pytest.raises(TooManyFaultsError, match="shares that client 4 dealt is not on a polynomial"):
-            net.run()
-        assert not centres(net)
-
-    def test_where_noise_of_fewer_is_in_than_privacy_needs_nothing_is_opened(self, five):
-        net = five()
-        net.run(until=lambda: all(client.state is State.COMPARE for client in net.clients.values()))
-        sharing = net.clients[2].phase.held.sharing
-        sharing.noise = replace(sharing.noise, dealers=6)
-        with pytest.raises(
-            TooManyFaultsError, match=r"^centres: noise of 5 clients is in, that of 6 is needed$"
-        ):
-            net.run()
-
-    def test_a_first_part_without_noise_is_refused(self, five, refuses):
-        net = five()
-        share = net.hold(Share, recipient=1, sender=2)
-        payload = net.channels[1][2].open(b"share", part=0, sealed=share.sealed.payload)
-        size = 3 * len(net.clients[1].phase.held.sharing.primes) * 3 * 2
-        other = replace(share, sealed=net.seal(2, 1, 0, bytes(payload[size:])))
-        refuses(net.clients[1], other, MessageError, "^Share: .* sealed bytes from client 2, shape ")
-
-    def test_a_sum_beyond_rows_and_noise_is_refused(self, five, monkeypatch):
-        honest = Noise.draw
-        monkeypatch.setattr(
-            Noise, "draw", lambda noise, job, masks: honest(noise, job, masks) + 2 * noise.reach + (1 << 22)
-        )
-        net = five()
-        with pytest.raises(TooManyFaultsError, match=r"^centres: a sum over cluster 0 is larger than its"):
-            net.run()
 
 
-@pytest.mark.questions
-class TestComposed:
-    """With what else a job may have: one set of shares of each client, with the noise of all dealers."""
-
-    @staticmethod
-    def shares(net, message, found):
-        """Keep what a client opens to a recipient, by client."""
-        if isinstance(message, CentreShare):
-            channel = net.channels[message.recipient][message.sender]
-            opened = channel.open(CentreShare.purpose, part=0, sealed=message.sealed.payload)
-            found.setdefault(message.sender, set()).add(bytes(opened))
-
-    def test_a_server_that_repeats_itself_or_tells_another_result_gets_no_other_share(self):
-        given = {"reveal_to": (1, 3), "disclosure": "labels", "limits": WILLING, "seed": 2} | PRIVATE
-        net, sent, found = Wire(ROWS, **given), [], {}
-
-        def keep(message):
-            sent.append(message)
-            self.shares(net, message, found)
-            return False
-
-        net.run(drop=keep)
-        assert sorted(found) == [1, 2, 3, 4, 5]
-        told = [message for message in sent if message.sender == SERVER]
-        told += [
-            replace(one, labels=(1 - np.asarray(one.labels)).astype(np.int32))
-            for one in told
-            if isinstance(one, Finish)
-        ]
-        for message in told:
-            with suppress(MessageError, CheatError):
-                for answer in net.clients[message.recipient].receive(net.decode(net.encode(message))):
-                    self.shares(net, answer, found)
-        assert all(len(distinct) == 1 for distinct in found.values())
 
 
 class TestNothingElse:
-    @pytest.mark.questions
-    def test_noise_is_masked_as_rows_are(self, five, drawn):
-        """t masks for each of k more vectors, modulo each prime, and nothing less."""
-        used = []
-        for more in ({}, {"centres_epsilon": None, "centres_delta": None}):
-            net = five(**more)
-            net.run(
-                until=lambda net=net: all(one.state is not State.IDENTIFY for one in net.clients.values())
-            )
-            used.append(net.masks[4].drawn)
-            primes = len(net.clients[4].phase.held.sharing.primes)
-        assert used[0] - used[1] == primes * net.job.t * net.job.width * net.job.k
 
     # At a prime so small that all masks can be tried: t = 1, ell = 1, two rows in the cluster, two dealers.
     P, BETA, ALPHA = 7, (0, 1), (2, 3, 4)

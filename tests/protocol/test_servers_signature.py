@@ -13,8 +13,6 @@ from secfc.protocol.messages import wire as encoding
 from secfc.protocol.states import State
 from secfc.version import PROTOCOL
 
-pytestmark = pytest.mark.questions
-
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]]]
 
 

@@ -198,7 +198,6 @@ def test_client_takes_what_the_table_allows_and_nothing_else(
         refuses(client, message, MessageError, f"^{kind.__name__}: ")
 
 
-@pytest.mark.questions
 @pytest.mark.parametrize("state", SERVER_STATES, ids=lambda state: state.value)
 @kinds
 def test_server_takes_what_the_table_allows_and_nothing_else(

@@ -12,8 +12,6 @@ from secfc.protocol.job.cases import Coded
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 
-pytestmark = pytest.mark.questions
-
 
 def lie(client, what, how, **given):
     return Lie(client=client, what=what, how=how, **given)

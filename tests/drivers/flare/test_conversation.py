@@ -35,35 +35,6 @@ from secfc.protocol.messages.wire import HEADER_BYTES, envelope
 
 pytestmark = pytest.mark.usefixtures("clock")
 
-# A run to its end
-
-
-@pytest.mark.questions
-def test_a_site_keeps_evidence_of_a_coordinator_that_gave_two_results(organisations, monkeypatch, tmp_path):
-    made = organisations(20, 10, 30)
-    network = Network(made)
-    honest = network.coordinator.server.receive
-
-    def receive(message):
-        return [
-            replace(one, inertia=one.inertia + 1) if isinstance(one, Finish) and one.recipient == 3 else one
-            for one in honest(message)
-        ]
-
-    monkeypatch.setattr(network.coordinator.server, "receive", receive)
-    with pytest.raises(CheatError):
-        network.run()
-    paths = sorted(made.folder.glob("results-*/*/evidence.json"))
-    assert paths
-    for path in paths:
-        told = CliRunner().invoke(app, ["audit", str(path), "--job", str(made.job)])
-        assert (told.exit_code, "signed two of Finish" in told.output) == (0, True)
-        report = tmp_path / "report.html"
-        refused = CliRunner().invoke(
-            app, ["audit", str(path), "--job", str(made.job), "--report", str(report)]
-        )
-        assert "is evidence, which contains no result" in re.sub(r"\s+", " ", refused.output)
-        assert not report.exists()
 
 
 # Faults of a network
@@ -133,19 +104,11 @@ def test_a_message_in_another_sites_name_is_refused(organisations):
 # Sites that are lost
 
 
-BEFORE = pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(Plan, id="before sharing"),
-        pytest.param(Share, id="during sharing", marks=pytest.mark.questions),
-    ],
-)
 
 
-@BEFORE
-def test_a_site_lost_before_the_iterations_is_left_out_while_r_are_left(organisations, monkeypatch, kind):
+def test_a_site_lost_before_sharing_is_left_out_while_r_are_left(organisations, monkeypatch):
     made = organisations(20, 10, 25, 5)
-    network = Network(made, spoil=vanishes(monkeypatch, kind, 2), deadline=1.0)
+    network = Network(made, spoil=vanishes(monkeypatch, Plan, 2), deadline=1.0)
     report = network.run()
     assert_exact(made, network, left_out=["site-2"])
     assert names_of_lost(network) == {"site-2": "PartyError: site-2: no answer within 1 s"}
@@ -153,23 +116,6 @@ def test_a_site_lost_before_the_iterations_is_left_out_while_r_are_left(organisa
     assert report.counts == [20, 0, 25, 5]
 
 
-@pytest.mark.questions
-@pytest.mark.parametrize("cut", [False, True], ids=["does not open", "is not encoded"])
-def test_where_labels_alone_are_opened_who_sends_no_answer_is_named_beside_who_says_so(
-    organisations, monkeypatch, cut
-):
-    def spoil(message):
-        header = envelope(message)
-        if (header.kind, header.sender) != ("MaskedAnswer", 1):
-            return message
-        return message[: HEADER_BYTES + 2] if cut else bytes(message[:-1]) + bytes([message[-1] ^ 1])
-
-    put = Conversation.put
-    monkeypatch.setattr(Conversation, "put", lambda self, message: put(self, spoil(message)))
-    network = Network(organisations(20, 10, 30, disclosure="labels"), deadline=1.0)
-    with pytest.raises(TooManyFaultsError, match=r"the last: site-2: too-many-faults \(site-1\)") as caught:
-        network.run()
-    assert caught.value.clients == (1, 2)
 
 
 def test_centres_go_to_the_named_sites_although_a_spare_one_vanishes_with_the_result(
@@ -230,14 +176,6 @@ def test_a_site_that_fails_in_round_3_is_done_without_and_tells_no_value(organis
     assert made.statement("site-2")["ended"] == "PartyError: internal at site-2"
 
 
-@pytest.mark.questions
-def test_a_result_that_too_few_confirm_ends_the_run(organisations, monkeypatch):
-    made = organisations(20, 10, 30, 5)
-    network = Network(made, spoil=vanishes(monkeypatch, Finish, 2, 3), deadline=1.0)
-    with pytest.raises(TooManyFaultsError, match="too few parties can confirm the result to site-1, site-4"):
-        network.run()
-    for name in ("site-1", "site-4"):
-        assert not (made.written(name)[0] / "labels.csv").exists()
 
 
 def test_a_slow_site_costs_the_others_nothing_and_still_gets_its_labels(organisations, clock):

@@ -11,8 +11,6 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.states import State
 
-pytestmark = pytest.mark.questions
-
 # How rows are cut
 
 
