@@ -62,8 +62,6 @@ def test_the_best_of_several_starts_is_kept():
     assert many.inertia <= one.inertia
 
 
-
-
 def test_a_client_that_answers_for_no_single_row_refuses_before_anything_is_shared():
     told = []
     with pytest.raises(

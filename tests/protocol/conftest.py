@@ -1,20 +1,15 @@
 """Fixtures: the fake wire, and a check that a role that refuses a message does not change."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from support.wire import Wire, picture
 
 from secfc.errors import MessageError
-from secfc.field.array_types import Labels
-from secfc.kmeans.label_search import LabelSearch
 from secfc.protocol.client import Client
 from secfc.protocol.job import row_layout
-from secfc.protocol.labels import ClientLabels
-from secfc.protocol.messages import Assignment, Message
+from secfc.protocol.messages import Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 
@@ -48,26 +43,6 @@ def refuses() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def pictured() -> Callable[[Any], Any]:
     return picture
-
-
-@pytest.fixture
-def gullible(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parties accept any sets in a first question, so that a test reaches the other checks of questions."""
-    checked = ClientLabels._check_first
-
-    def believe(self: ClientLabels, message: Assignment, sets: Labels) -> None:
-        job = self._job
-        search = LabelSearch(
-            m=sets.size,
-            starts=job.method.starts,
-            max_iter=job.method.max_iter,
-            rng=np.random.default_rng(job.seed),
-        )
-        checked(self, replace(message, sets=search.sets), search.sets)
-        if self._first is not None:
-            self._first.sets = sets
-
-    monkeypatch.setattr(ClientLabels, "_check_first", believe)
 
 
 @pytest.fixture

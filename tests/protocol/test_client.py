@@ -2,7 +2,6 @@
 
 import gc
 import hashlib
-import math
 import struct
 import weakref
 from dataclasses import replace
@@ -18,13 +17,8 @@ from secfc.protocol.client import Client
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.protocol.messages import (
-    SERVER,
-    Assignment,
-    Finish,
     Hello,
-    LeaveOut,
     Plan,
-    Share,
 )
 from secfc.protocol.states import State
 
@@ -116,7 +110,7 @@ def client_of(rows, **more):
     )
 
 
-def test_own_rows_are_dropped_after_sharing(wire):
+def test_own_rows_are_dropped_when_the_run_has_ended(wire):
     rows = np.array([[3.0, 1.0], [0.5, 4.0]])
     alive = weakref.ref(rows)
     net = wire([ROWS[0], rows.tolist(), ROWS[2]])
@@ -124,7 +118,7 @@ def test_own_rows_are_dropped_after_sharing(wire):
     del rows
     gc.collect()
     assert alive() is not None
-    net.run(until=lambda: net.server.state is State.ITERATE)
+    net.run()
     gc.collect()
     assert alive() is None
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.wire import UnionWire, Wire
+from support.wire import Wire
 
-from secfc.errors import CheatError, MessageError, ParameterError, SealError, TooManyFaultsError
+from secfc.errors import MessageError, ParameterError
 from secfc.protocol.messages import (
     KINDS,
     SERVER,
@@ -104,9 +104,3 @@ class TestRows:
         refuses(
             net.clients[client], forged, MessageError, "^Plan: one of those who are to compare did not come$"
         )
-
-
-
-
-
-

@@ -1,7 +1,6 @@
 """What the inertia, which everybody gets, reveals to a party that knows all rows except one."""
 
 import numpy as np
-import pytest
 
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Assignment, Finish

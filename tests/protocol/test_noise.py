@@ -1,24 +1,21 @@
 """Centres with noise: how much there is, whose it is, what is opened, and what is refused."""
 
 from collections import Counter
-from contextlib import suppress
-from dataclasses import replace
 from itertools import product
 from math import ceil, exp, sqrt
 
 import numpy as np
 import pytest
-from support.wire import Wire
 
 from secfc.crypto.randomness import MaskSource
-from secfc.errors import CheatError, MessageError, ParameterError, TooManyFaultsError
+from secfc.errors import ParameterError
 from secfc.lagrange.basis import lagrange_basis
 from secfc.operations.ending.centres import centres_of
 from secfc.operations.ending.noise import LEAST_VARIANCE, Noise, largest_rho, noise_of
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import SERVER, CentreShare, Finish, Share
+from secfc.protocol.messages import CentreShare
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(3)
@@ -180,19 +177,13 @@ class TestWhatIsOpened:
         assert net.masks[4] not in drawn
         assert_opened(net, drawn)
 
-
     def test_a_client_that_vanishes_once_rows_are_shared_leaves_its_noise_in(self, five, drawn):
         net = five()
         net.run(drop=lambda message: message.sender == 4 and isinstance(message, CentreShare))
         assert_opened(net, drawn)
 
 
-
-
-
-
 class TestNothingElse:
-
     # At a prime so small that all masks can be tried: t = 1, ell = 1, two rows in the cluster, two dealers.
     P, BETA, ALPHA = 7, (0, 1), (2, 3, 4)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.dealing import deal_wrongly
 from support.wire import Wire
 
 import secfc
@@ -169,43 +170,13 @@ def test_rows_at_the_bound_are_taken(shared_as):
 class TestLiars:
     """A client deals shares off its polynomial. The coordinator tells all what holders refuse."""
 
-    @staticmethod
-    def deal_wrongly(monkeypatch, dealer, holders):
-        real = sharing.dealt_by_owners
-
-        def dealt(me, sizes, segments):
-            if me.number != dealer or segments is None:
-                return (yield from real(me, sizes, segments))
-            code, deal = me.code, type(me.code).deal
-
-            def wrong(self, values, kernels, out):
-                shares = deal(self, values, kernels, out)
-                for holder in holders:
-                    shares[holder - 1, 0, 0] ^= 1
-                return shares
-
-            monkeypatch.setattr(type(code), "deal", wrong)
-            try:
-                step = real(me, sizes, segments)
-                next(step)  # it has dealt
-            finally:
-                monkeypatch.setattr(type(code), "deal", deal)
-            while True:
-                try:
-                    yield
-                    next(step)
-                except StopIteration as end:
-                    return end.value
-
-        monkeypatch.setattr(sharing, "dealt_by_owners", dealt)
-
     def test_without_max_liars_ends_the_run_by_name(self, monkeypatch):
-        self.deal_wrongly(monkeypatch, 4, [2])
+        deal_wrongly(monkeypatch, 4, [2])
         with pytest.raises(CheatError, match=r"^party 4 dealt shares that lie on no polynomial"):
             net_of().run()
 
     def test_who_deals_two_wrong_shares_is_left_out(self, monkeypatch):
-        self.deal_wrongly(monkeypatch, 4, [2, 5])
+        deal_wrongly(monkeypatch, 4, [2, 5])
         net = net_of(max_liars=1)
         net.run()
         assert (net.server.faults.cheats, net.server.faults.left_out) == ((4,), (4,))
@@ -213,7 +184,7 @@ class TestLiars:
         assert_exact(net, [1, 2, 3, 5])
 
     def test_with_one_wrong_share_nobody_is_blamed_and_the_rows_stay(self, monkeypatch):
-        self.deal_wrongly(monkeypatch, 4, [5])
+        deal_wrongly(monkeypatch, 4, [5])
         net = net_of(max_liars=1)
         net.run()
         assert net.server.faults.unread == ((4, 5),)

@@ -1,4 +1,4 @@
-"""Centres by consent, with each disclosure: who gets them. Faults and lies: test_program.py and test_ending.py."""
+"""Centres by consent, with each disclosure: who gets them. Faults and lies: test_program.py."""
 
 import numpy as np
 import pytest

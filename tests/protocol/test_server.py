@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from secfc.errors import MessageError, ParameterError, RangeError, SealError
+from secfc.errors import MessageError, ParameterError, SealError
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import SERVER, CodedDistances, Hello, Plan, Ready
-from secfc.protocol.states import State
+from secfc.protocol.messages import SERVER, Hello, Plan
 
 ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0], [8.0, 1.0]], [[0.2, 1.0]]]
 STARTS = [[0, 1], [0, 1, 0], [1]]

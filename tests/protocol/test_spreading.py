@@ -1,27 +1,15 @@
 """Spreads by consent: which clients get them, and what is refused. Faults and lies: test_ending.py."""
 
-from collections import Counter
 from dataclasses import replace
-from itertools import combinations, product
 
 import numpy as np
 import pytest
-from support.rank import rank
 
-from secfc.crypto.randomness import MaskSource
-from secfc.errors import LimitError, MessageError, ParameterError, TooManyFaultsError
-from secfc.field.packing import PackedResidues, pack, unpack
-from secfc.field.primes import PRIMES
-from secfc.field.residues import reduce
-from secfc.lagrange.basis import lagrange_basis
-from secfc.lagrange.points import evaluation_points
+from secfc.errors import LimitError, ParameterError, TooManyFaultsError
 from secfc.operations.ending.spreads import deviations
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
-from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import CentreShare, Finish, Share
 from secfc.protocol.states import State
-from secfc.sharing.client_shares import ClientSharing
 
 _RNG = np.random.default_rng(12)
 ROWS = [
@@ -76,9 +64,6 @@ class TestWhoGetsThem:
         assert_spreads(net)
         assert {client.state for client in net.clients.values()} == {State.DONE}
 
-
-
-
     def test_of_a_cluster_without_rows_there_is_none(self, five):
         rows = [np.zeros((6, 2)) for _ in range(5)]
         net = five(rows, starts=[[0, 1, 0, 1, 0, 1]] * 5)
@@ -98,8 +83,6 @@ class TestConsent:
             five(limits=replace(WILLING, reveal_spread=11))
         five(limits=WILLING, reveal_spread=11)
 
-
-
     @pytest.mark.parametrize("least", [0, 1, 9, True, 10.0])
     def test_of_fewer_than_ten_rows_cannot_be_given(self, least):
         with pytest.raises(ParameterError, match=r"^limits\.reveal_spread: "):
@@ -116,16 +99,6 @@ class TestConsent:
                 reveal_spread=least,
                 disclosure="coded",
             )
-
-
-
-
-
-
-
-
-
-
 
 
 def test_sums_that_no_integers_have_are_refused():

@@ -64,13 +64,3 @@ def test_what_is_read_executes_nothing():
 def test_a_dict_that_looks_like_something_else_stays_a_dict():
     value = {"fraction": [1, 2], "array": [0, "<i4"], "dict": []}
     assert unpack(pack({"plain": value, "half": Fraction(1, 2)})) == {"plain": value, "half": Fraction(1, 2)}
-
-
-
-
-
-
-
-
-
-

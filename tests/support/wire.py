@@ -3,93 +3,43 @@
 A picture of an object is its whole state as values that == can compare.
 """
 
-import math
 import struct
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
-from functools import cache, cached_property, partial
-from itertools import count
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from support.union import KEY
 
-from secfc.crypto.channel import TAG_BYTES, Channels, Sealed
+from secfc.crypto.channel import Channels, Sealed
 from secfc.crypto.handshake import (
-    DIGEST_BYTES,
     Handshake,
     Introduction,
     Session,
     digest_of,
     transcript_of,
 )
-from secfc.crypto.identity import SIGNATURE_BYTES, Identity, Roster
-from secfc.crypto.proof import SHOWN_BYTES, Proof, Signer
+from secfc.crypto.identity import Identity, Roster
+from secfc.crypto.proof import Signer
 from secfc.crypto.randomness import MaskSource
 from secfc.field.label_packing import PackedLabels
-from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.packing import PackedResidues
 from secfc.field.payload import Payload
-from secfc.field.primes import PRIMES
-from secfc.field.residues import reduce
-from secfc.protocol.answers.consistency import ConsistencyCheck
-from secfc.protocol.answers.decoding import Decoder
 from secfc.protocol.client import Client
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import Disclosure
-from secfc.protocol.job.row_layout import Layout, Parts
-from secfc.protocol.messages import (
-    SERVER,
-    Assignment,
-    CentreShare,
-    Challenge,
-    CodedDistances,
-    Coin,
-    CoinRequest,
-    Compared,
-    Continue,
-    Dispute,
-    Echo,
-    Endorsement,
-    Evidence,
-    Finish,
-    FromServer,
-    Hello,
-    LeaveOut,
-    MaskedAnswer,
-    MaskedDistances,
-    Message,
-    OpenedLabels,
-    Plan,
-    Ready,
-    Report,
-    Share,
-    SpareMasks,
-    Step,
-    StepNotice,
-    StepReport,
-    Witness,
-    place_of,
-)
+from secfc.protocol.messages import SERVER, FromServer, Hello, Message, Plan, Step, StepNotice, StepReport
 from secfc.protocol.messages.wire import decode, encode
-from secfc.protocol.phases.client_identify import ClientIdentify
-from secfc.protocol.phases.client_iterate import ClientIterate
-from secfc.protocol.phases.client_share import ClientShare
-from secfc.protocol.phases.client_union import ClientUnion
-from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.server import Server
-from secfc.protocol.shown import shown
-from secfc.protocol.signed import SignedReport, report_statement, share_statement
-from secfc.protocol.witness import END
-from secfc.sharing import client_shares as sharing
-from secfc.sharing.dealing import columns_of, covers_of, most_checks
+from secfc.sharing.dealing import most_checks
 from secfc.tables.ids import row_ids
 
 RUN = bytes(range(16))
-MASKED = (SpareMasks, MaskedAnswer, MaskedDistances)
 Link = tuple[int, int]
 
 
@@ -233,28 +183,13 @@ class Wire:
         recipient: int,
         part: int,
         payload: bytes,
-        purpose: bytes = b"share",
+        purpose: bytes = b"step",
         round_: int = 0,
     ) -> Sealed:
         """What the sender would seal; it may seal the same place again."""
         channel = self.channels[sender][recipient]
         channel._sealed.clear()
         return channel.seal(purpose, part=part, payload=payload, round_=round_)
-
-    def question_in(self, message: Any) -> bytes:
-        """The digest of the question in a message of a round, if it has one."""
-        channel = self.channels[message.recipient][message.sender]
-        at = {"part": message.place, "round_": message.round}
-        data = channel.open(message.purpose, sealed=message.sealed.payload, **at)
-        return bytes(data[:DIGEST_BYTES]) if message.begins else b""
-
-    def opened(self, share: Share) -> PackedResidues:
-        """The residues of a share, as its recipient reads them."""
-        channel = self.channels[share.recipient][share.sender]
-        payload = channel.open(b"share", part=share.part, sealed=share.sealed.payload)
-        rows = self.parts().share_rows(share.sender, share.part)
-        shape = (self.job.residues(self.m), self.job.width, rows.stop - rows.start)
-        return PackedResidues(shape=shape, payload=payload)
 
     def introduction(self, number: int, **changes: Any) -> Introduction:
         """A client's introduction with changes, signed by the client."""
@@ -273,29 +208,6 @@ class Wire:
         said = self.introduction(hello.sender, rows=held, start=digest_of(labels))
         return replace(hello, introduction=said, start=labels)
 
-    def altered(self, message: Any, *, shape: tuple[int, int, int] | None = None, first: int = 0) -> Message:
-        """An honest party's message with residues of another shape, or with one residue replaced."""
-        if isinstance(message, Share):
-            size = len(message.sealed.payload) - TAG_BYTES
-            payload = bytearray(size if shape is None else 3 * math.prod(shape))
-            payload[:3] = first.to_bytes(3, "little") if first else payload[:3]
-            sealed = self.seal(message.sender, message.recipient, message.part, payload)
-            return replace(message, sealed=sealed)
-        residues = zeros(shape or message.residues.shape)
-        if first:
-            residues.payload[:3] = first.to_bytes(3, "little")
-        return replace(message, residues=residues)
-
-    def wrong(self, message: MaskedAnswer) -> MaskedAnswer:
-        sender, recipient, place = message.sender, message.recipient, message.place
-        opened = self.channels[recipient][sender].open(
-            message.purpose, part=place, sealed=message.sealed.payload, round_=message.round
-        )
-        payload, first = bytearray(opened), len(self.question_in(message))
-        payload[first] = (payload[first] + 1) % 256
-        sealed = self.seal(sender, recipient, place, bytes(payload), message.purpose, message.round)
-        return replace(message, sealed=sealed)
-
     def role(self, number: int) -> Server | Client:
         return self.server if number == SERVER else self.clients[number]
 
@@ -312,13 +224,6 @@ class Wire:
 
     def decode(self, data: bytes) -> Message:
         return decode(data, k=self.job.k, session=self.session)
-
-    def proof(self, message: FromServer) -> Proof:
-        """The server's proof of a message, whether it is sent or not."""
-        given = self.decode(self.encode(message))
-        assert isinstance(given, FromServer)
-        assert given.proof is not None
-        return given.proof
 
     def pending(self) -> list[Link]:
         """Links with mail; the link with the oldest message is first."""
@@ -363,46 +268,8 @@ class Wire:
     def labels(self) -> list[list[int]]:
         return [client.labels.tolist() for j, client in self.clients.items() if j <= self.job.n]
 
-    def parts(self) -> Parts:
-        return Layout(tuple(part.shape[0] for part in self.rows)).parts(self.job)
-
-    def residues(self, columns: int, rows: slice) -> PackedResidues:
-        """Zeros for the right number of primes, which is the same in every round of these small jobs."""
-        assert self.job.residues(1) == self.job.residues(self.m)
-        return zeros((self.job.residues(self.m), columns, rows.stop - rows.start))
-
-    def turn(self, kind: type[Message], *, sender: int, recipient: int) -> tuple[int, int]:
-        """Round and part of the next message of a type that the recipient waits for, if it waits for one."""
-        role = self.role(recipient)
-        if kind is CodedDistances and isinstance(role, Server):
-            return role.gathering.expected.get(sender, (1, 0))
-        if kind is Ready and isinstance(role, Server):
-            return 0, role.phase.ready.get(sender, 0) if isinstance(role.phase, ServerShare) else 0
-        if kind is Share and isinstance(role, Client):
-            match role.phase:
-                case ClientIdentify() | ClientUnion() as phase:
-                    return 0, sum(held.sender == sender for held in phase.early_shares.held)
-                case phase:
-                    return 0, phase.held.sharing.received.get(sender, 0)
-        if kind is Continue and isinstance(role, Client):
-            match role.phase:
-                case ClientShare() as phase:
-                    return 0, phase.sharing.shared
-                case ClientIterate() as phase:
-                    return phase.round, phase.asked
-            return 0, 0
-        return int(kind is CodedDistances), 0
-
-    def message(
-        self, kind: type[Message], *, sender: int, recipient: int, at: tuple[int, int] | None = None
-    ) -> Message:
-        """A well-formed message of a type that the recipient accepts at its turn.
-
-        `at` gives another round and part.
-        """
-        round_, part = at or self.turn(kind, sender=sender, recipient=recipient)
-        parts = self.parts()
-        labels = np.arange(self.m, dtype=np.int32) % self.job.k
+    def message(self, kind: type[Message], *, sender: int, recipient: int) -> Message:
+        """A well-formed message of a type. Nobody can read or use the content of a step."""
         envelope = {"run": RUN, "sender": sender, "recipient": recipient}
         makers: dict[type[Message], Callable[[], Message]] = {
             Hello: lambda: Hello(
@@ -411,209 +278,19 @@ class Wire:
                 introduction=self.introductions[max(sender, 1) - 1],
             ),
             Plan: lambda: Plan(**envelope, introductions=tuple(self.introductions)),
-            Share: lambda: Share(**envelope, part=part, sealed=self._share(sender, recipient, part)),
-            Ready: lambda: Ready(**envelope, part=part),
-            Continue: lambda: Continue(**envelope, round=round_, part=part),
-            Assignment: lambda: Assignment(**envelope, round=1, sets=labels),
-            CodedDistances: lambda: CodedDistances(
-                **envelope,
-                round=round_,
-                part=part,
-                residues=self.residues(self.job.k, parts.answer_rows(part)),
-            ),
-            Witness: lambda: Witness(**envelope, sealed=self._witness(sender, recipient)),
-            CentreShare: lambda: CentreShare(**envelope, sealed=self._centre_share(sender, recipient)),
-            Challenge: lambda: Challenge(**envelope, seed=bytes(32)),
-            CoinRequest: lambda: CoinRequest(**envelope),
-            Coin: lambda: Coin(**envelope, value=bytes(32), signature=bytes(64)),
-            Echo: lambda: Echo(**envelope, sealed=self._echo(sender, recipient)),
-            Report: lambda: self._report(max(sender, 1), envelope),
-            Dispute: lambda: Dispute(**envelope, reports=self._reports()),
-            Evidence: lambda: Evidence(
-                **envelope, dealer=3, part=0, payload=bytes(30), signature=bytes(SIGNATURE_BYTES)
-            ),
-            LeaveOut: lambda: LeaveOut(**envelope, client=3),
-            Finish: lambda: Finish(**envelope, labels=labels, n_iter=1, converged=True, inertia=0.5),
-            OpenedLabels: lambda: OpenedLabels(
-                **envelope, round=1, part=part, labels=labels[parts.answer_rows(part)]
-            ),
-            Endorsement: lambda: Endorsement(**envelope, round=1, signature=bytes(SIGNATURE_BYTES)),
-            Compared: lambda: Compared(
-                **envelope,
-                round=1,
-                part=part,
-                index=0,
-                sealed=self._in_round(Compared, sender, recipient, place_of(0, part), bytes(8)),
-            ),
             Step: lambda: Step(**envelope, place=0, sealed=Sealed(payload=bytes(48))),
             StepReport: lambda: StepReport(**envelope, data=bytes(41)),
             StepNotice: lambda: StepNotice(**envelope, data=bytes(41)),
-        } | {kind: partial(self._masked, kind, envelope, part) for kind in MASKED}
+        }
         message = makers[kind]()
         signed = isinstance(message, FromServer) and sender == SERVER
         return self.decode(self.encode(message)) if signed else message
 
-    def _masked(self, kind: type[Any], envelope: dict[str, Any], part: int) -> Message:
-        """Zeros, of a part of the first round."""
-        payload = bytes(self.residues(self.job.k, self.parts().answer_rows(part)).payload)
-        sealed = self._in_round(kind, envelope["sender"], envelope["recipient"], part, payload)
-        made: Message = kind(**envelope, round=1, part=part, sealed=sealed)
-        return made
-
-    def _in_round(
-        self, kind: type[Message], sender: int, recipient: int, place: int, payload: bytes
-    ) -> Sealed:
-        """What a client would seal in the first round."""
-        if SERVER in (sender, recipient):
-            return Sealed(payload=payload + bytes(TAG_BYTES))
-        return self.seal(sender, recipient, place, payload, kind.purpose, round_=1)
-
-    def _witness(self, sender: int, recipient: int) -> Sealed:
-        """An invalid proof of a result."""
-        if SERVER in (sender, recipient):
-            return Sealed(payload=bytes(SHOWN_BYTES + TAG_BYTES))
-        return self.seal(sender, recipient, 0, bytes(SHOWN_BYTES), b"witness", round_=END)
-
-    def _echo(self, sender: int, recipient: int) -> Sealed:
-        """An invalid proof of a challenge."""
-        if SERVER in (sender, recipient):
-            return Sealed(payload=bytes(SHOWN_BYTES + TAG_BYTES))
-        return self.seal(sender, recipient, 0, bytes(SHOWN_BYTES), b"echo")
-
-    def echo(self, sender: int, recipient: int, seed: bytes, *, round_: int = 0) -> Echo:
-        """A client's echo of a challenge with this seed, which the server signed for it."""
-        at = {"run": self.server.run, "round": round_}
-        given = Challenge(**at, sender=SERVER, recipient=sender, seed=seed)
-        sealed = self.seal(sender, recipient, 0, shown(self.proof(given)), b"echo", round_=round_)
-        return Echo(**at, sender=sender, recipient=recipient, sealed=sealed)
-
-    def share_signature(self, sender: int, recipient: int, part: int, payload: bytes) -> bytes:
-        """A dealer's signature of a part, residues and covers."""
-        statement = share_statement(
-            self.transcript,
-            dealer=sender,
-            recipient=recipient,
-            part=part,
-            payload=payload,
-        )
-        return self.identities[max(sender, 1) - 1].sign(statement)
-
-    def _report(self, sender: int, envelope: dict[str, Any]) -> Report:
-        """All zeros, for the server's challenge if there was one, signed by its sender."""
-        counts, asked = tuple(part.shape[0] for part in self.rows), self.inquiry()
-        columns = columns_of(Layout(counts), self.parts())
-        residues = zeros((self.job.residues(self.m), covers_of(self.job), len(columns)))
-        seed = asked._seed if asked else bytes(32)
-        statement = report_statement(
-            self.transcript,
-            reporter=sender,
-            seed=seed,
-            columns=columns,
-            residues=residues,
-        )
-        return Report(**envelope, residues=residues, signature=self.identities[sender - 1].sign(statement))
-
-    def lying(self, report: Report, dealers: set[int], *, by: Sequence[int] = (1,) * 8) -> Report:
-        """A client's signed report, wrong by a number for each prime in the columns of some dealers."""
-        inquiry, planes = self.inquiry(report.round), []
-        about = np.array([dealer in dealers for dealer, _ in inquiry._columns])
-        for plane, prime, off in zip(report.residues.planes(), PRIMES, by, strict=False):
-            planes.append(pack(reduce(unpack(plane) + off * about, prime.p), prime.p).tobytes())
-        residues = PackedResidues(shape=report.residues.shape, payload=b"".join(planes))
-        statement = report_statement(
-            self.transcript,
-            reporter=report.sender,
-            seed=inquiry._seed,
-            columns=inquiry._columns,
-            residues=residues,
-        )
-        signature = self.identities[report.sender - 1].sign(statement)
-        return replace(report, residues=residues, signature=signature)
-
-    def lie_about(self, recipient: int, dealers: set[int]) -> None:
-        """Let a client's report be wrong about what some dealers dealt to it."""
-        client = self.clients[recipient]
-        said = client.receive
-
-        def lie(message: Message) -> Message:
-            if not isinstance(message, Report):
-                return message
-            sharing = client.phase.sharing
-            one = sharing._testimonies[message.round]
-            one._said = self.lying(message, dealers)
-            return one._said
-
-        client.receive = lambda message: [lie(answer) for answer in said(message)]
-
-    def inquiry(self, round_: int = 0) -> Any:
-        """The server's check with this number, if it is open."""
-        checks = getattr(self.server.phase, "checks", None)
-        return checks and checks._open.get(round_)
-
-    def _reports(self) -> tuple[SignedReport, ...]:
-        """All-zero reports of all clients, signed."""
-        said = {j: self._report(j, {"run": RUN, "sender": j, "recipient": SERVER}) for j in self.clients}
-        return tuple(
-            SignedReport(client=j, residues=one.residues, signature=one.signature) for j, one in said.items()
-        )
-
-    def deal_badly(
-        self,
-        dealer: int,
-        victims: tuple[int, ...],
-        *,
-        at: int = 0,
-        part: int | None = None,
-        by: int = 1,
-    ) -> None:
-        """Let a client add `by` to an entry of each part, or of one part, that it deals to some others."""
-        client, dealt = self.clients[dealer], count()
-        honest = client.receive
-
-        def dealing(message: Message) -> list[Message]:
-            real = sharing.Sharer.share
-
-            def share(sharer: Any, rows: Any, *noise: Any) -> Any:
-                packed = real(sharer, rows, *noise)
-                hit = part in (None, next(dealt)) and rows.size
-                for victim in victims if hit else ():
-                    # Added modulo every prime, so the entry stays within the bound.
-                    for prime, plane in zip(PRIMES, packed[victim - 1].planes(), strict=False):
-                        octets = plane.reshape(-1)[3 * at : 3 * at + 3]
-                        value = int.from_bytes(octets.tobytes(), "little")
-                        octets[:] = list(((value + by) % prime.p).to_bytes(3, "little"))
-                return packed
-
-            sharing.Sharer.share = share
-            try:
-                return honest(message)
-            finally:
-                sharing.Sharer.share = real
-
-        client.receive = dealing
-
-    def _centre_share(self, sender: int, recipient: int) -> Sealed:
-        payload = zeros((self.job.residues(self.m), self.job.width, self.job.k)).payload
-        if SERVER in (sender, recipient):
-            return Sealed(payload=bytes(payload) + bytes(TAG_BYTES))
-        return self.seal(sender, recipient, 0, bytes(payload), b"centre share")
-
-    def _share(self, sender: int, recipient: int, part: int) -> Sealed:
-        rows = self.parts().share_rows(max(sender, 1), part)
-        payload = bytes(self.residues(self.job.width, rows).payload)
-        if covers_of(self.job):
-            payload += bytes(zeros((self.job.residues(self.m), covers_of(self.job), 1)).payload)
-            payload += self.share_signature(sender, recipient, part, payload)
-        if SERVER in (sender, recipient):
-            return Sealed(payload=payload + bytes(TAG_BYTES))
-        return self.seal(sender, recipient, part, payload)
-
 
 def opened(message: Message) -> Message:
     """A message with unpacked labels."""
-    held = {name: getattr(message, name, None) for name in ("sets", "labels", "start")}
-    packed = {name: one.unpack() for name, one in held.items() if isinstance(one, PackedLabels)}
-    return replace(message, **packed) if packed else message
+    start = getattr(message, "start", None)
+    return replace(message, start=start.unpack()) if isinstance(start, PackedLabels) else message
 
 
 class UnionWire(Wire):
@@ -628,10 +305,6 @@ class UnionWire(Wire):
         ids = [f"{number}-{row}" for row in range(self.rows[number - 1].shape[0])]
         held = row_ids(ids, key=KEY, name=f"client {number}")
         return super().client(number, **{"ids": held, **other})
-
-
-def zeros(shape: tuple[int, int, int]) -> PackedResidues:
-    return PackedResidues(shape=shape, payload=bytearray(3 * math.prod(shape)))
 
 
 def picture(value: Any) -> Any:
@@ -665,8 +338,6 @@ def _pictured(value: Any, seen: dict[int, Any]) -> Any:
             return {purpose: dict(places) for purpose, places in value._sealed.items()}
         case np.random.Generator():
             return _pictured(value.bit_generator.state, seen)
-        case Decoder() | ConsistencyCheck():
-            return None  # buffers, and values that follow from the job
         case CountedMasks():
             return value.drawn
         case MaskSource():

@@ -14,27 +14,21 @@ from support.network import (
     on_receive,
     vanishes,
 )
-from typer.testing import CliRunner
 
 import secfc
 from secfc.agreement.signatures import signatures_path
-from secfc.cli.app import app
-from secfc.drivers.calls.conversation import Conversation
 from secfc.drivers.calls.envelopes import Kind, decode_answer
 from secfc.drivers.flare.jobs import export_job, of_argument
 from secfc.errors import (
     AgreementError,
-    CheatError,
     MessageError,
     ParameterError,
     PartyError,
     TooManyFaultsError,
 )
-from secfc.protocol.messages import Finish, Plan, Share, StepNotice
-from secfc.protocol.messages.wire import HEADER_BYTES, envelope
+from secfc.protocol.messages import Finish, Plan, StepNotice
 
 pytestmark = pytest.mark.usefixtures("clock")
-
 
 
 # Faults of a network
@@ -104,8 +98,6 @@ def test_a_message_in_another_sites_name_is_refused(organisations):
 # Sites that are lost
 
 
-
-
 def test_a_site_lost_before_sharing_is_left_out_while_r_are_left(organisations, monkeypatch):
     made = organisations(20, 10, 25, 5)
     network = Network(made, spoil=vanishes(monkeypatch, Plan, 2), deadline=1.0)
@@ -114,8 +106,6 @@ def test_a_site_lost_before_sharing_is_left_out_while_r_are_left(organisations, 
     assert names_of_lost(network) == {"site-2": "PartyError: site-2: no answer within 1 s"}
     assert report.faults.left_out == (2,)
     assert report.counts == [20, 0, 25, 5]
-
-
 
 
 def test_centres_go_to_the_named_sites_although_a_spare_one_vanishes_with_the_result(
@@ -174,8 +164,6 @@ def test_a_site_that_fails_in_round_3_is_done_without_and_tells_no_value(organis
     assert lost["site-2"].startswith("PartyError: site-2: internal: ")
     assert "123456" not in json.dumps(lost)
     assert made.statement("site-2")["ended"] == "PartyError: internal at site-2"
-
-
 
 
 def test_a_slow_site_costs_the_others_nothing_and_still_gets_its_labels(organisations, clock):
