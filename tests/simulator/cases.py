@@ -17,13 +17,13 @@ import pytest
 from secfc.drivers.setup import Setup
 from secfc.operations.beginning import rows as program_rows
 from secfc.protocol.job import row_layout
-from secfc.protocol.job.cases import Coded, LabelsOnly, Predict, Union
+from secfc.protocol.job.cases import Coded, Predict, Union
 from secfc.protocol.job.job import Job
 
 from .faults import Ending, Fault, Kind, Scenario, run_faulty
 from .jobs import draw_setup, draw_size
 from .kills import PLACES
-from .lying import CODED_STEPS, HOWS, STEPS, TOLD, Lie
+from .lying import CODED_STEPS, STEPS, TOLD, Lie
 
 FORGED = 0.1
 HARMLESS: tuple[Kind, ...] = ("delay", "duplicate")
@@ -65,7 +65,7 @@ class Case:
 def draw(seed: int) -> Case:
     """The simulation of a seed."""
     rng = random.Random(seed)
-    rows_of = rng.choice([*["clients", "program"] * 8, *["union", "owners"] * 3, "overlap"])
+    rows_of = rng.choice([*["clients"] * 16, *["union", "owners"] * 3, "overlap"])
     size = draw_size(rng, liars=rng.choice((0, 1, 1, 2)) if rows_of != "owners" else rng.choice((0, 1)))
     setup = draw_setup(rng, size, seed=seed, rows_of=rows_of)
     liars, gone = size.taken[: size.liars], size.taken[size.liars :]
@@ -78,14 +78,12 @@ def draw(seed: int) -> Case:
         faults += [_fault(rng, rng.choice(("mute", "deaf")), j) if lossy else _crash(rng, j) for j in gone]
         faults += [_fault(rng, rng.choice(("corrupt", "rot")), j) for j in liars]
     owners = [j for j, own in enumerate(setup.rows, 1) if len(own) and j not in {*liars, *gone}]
-    far = rng.choice(owners) if rows_of == "program" and owners and rng.random() < 0.1 else 0
-    far *= isinstance(setup.job.disclosure, LabelsOnly)  # with "coded" distances may be possible ones
+    far = rng.choice(owners) if rows_of == "clients" and owners and rng.random() < 0.05 else 0
     lies += [Lie(client=far, what="rows", how="far")] if far else []
     for _ in range(rng.choice((0, 1, 3))):
         harmless = _fault(rng, rng.choice(HARMLESS), rng.randint(1, size.n))
-        # Parties of a program are few steps apart, because carriers keep what was sent before in order.
-        late = min(harmless.count, 20) if setup.job.is_program else harmless.count
-        faults.append(replace(harmless, count=late))
+        # Parties are few steps apart, because carriers keep what was sent before in order.
+        faults.append(replace(harmless, count=min(harmless.count, 20)))
     return Case(
         setup=setup,
         scenario=Scenario(seed=seed, faults=tuple(faults), lies=tuple(lies), forged=FORGED),
@@ -144,29 +142,21 @@ def _lies_of(rng: random.Random, job: Job, liars: tuple[int, ...]) -> tuple[list
         if rng.random() < 0.15
     ]
     together = rng.random() < 0.3
-    quiet = liars[0] if job.is_program and len(liars) > 1 and rng.random() < 0.5 else 0
-    all_in = rng.choice(("Echo", "CentreShare", "Witness", *[None] * 7)) if not job.is_program else None
+    quiet = liars[0] if len(liars) > 1 and rng.random() < 0.5 else 0
     sharing = tuple(rng.sample([j for j in range(1, job.n + 1) if j not in liars], job.threshold - 1))
     lies: list[Lie] = []
     for client in liars:
         if together:
             how = "withhold" if client == quiet else "codeword"
             lies.append(replace(_lie(rng, client, job, sharing, what=_answer(job), how=how), towards=()))
-        if all_in:
-            lies.append(_lie(rng, client, job, sharing, what=all_in))
         for _ in range(rng.choice((1, 1, 2, 3))):
             lies.append(_lie(rng, client, job, sharing))
-        if any(lie.what == "Evidence" for lie in lies):
-            # The server asks for evidence only from those who dispute.
-            lies.append(_lie(rng, client, job, sharing, what="Report", how="false"))
     return faults, lies
 
 
 def _answer(job: Job) -> str:
-    """The type of message, or the tag, in which clients answer."""
-    if job.is_program:
-        return "answer" if isinstance(job.disclosure, Coded) else "hidden"
-    return "MaskedAnswer" if isinstance(job.disclosure, LabelsOnly) else "CodedDistances"
+    """The tag of the letters in which clients answer."""
+    return "answer" if isinstance(job.disclosure, Coded) else "hidden"
 
 
 def _lie(
@@ -178,17 +168,14 @@ def _lie(
     how: str | None = None,
 ) -> Lie:
     coded = isinstance(job.disclosure, Coded)
-    steps = CODED_STEPS if coded else STEPS
-    answers, hows = {"CodedDistances", "MaskedAnswer"}, steps if job.is_program else HOWS
-    what = what or rng.choice([one for one in hows if one not in answers - {_answer(job)}])
+    hows = CODED_STEPS if coded else STEPS
+    what = what or rng.choice([*hows])
     others = [j for j in range(1, job.n + 1) if j != client]
     towards = tuple(sorted(rng.sample(others, rng.choice((0, 1, 1, 2, job.n - 1)))))
     alone = {"answer"} if coded else set()  # what the server alone is sent
-    if what in {"Ready", "Report", "Evidence", *answers, *TOLD, *alone} and how != "false":
+    if what in TOLD | alone:
         towards = ()
     chosen = how or rng.choice(hows[what])
-    if what == "Report" and chosen == "false":
-        towards = tuple(sorted(rng.sample(others, rng.choice((1, 1, 2)))))
     return Lie(
         client=client,
         what=what,

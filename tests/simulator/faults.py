@@ -8,7 +8,7 @@ parties are absent.
 
 import random
 from collections import Counter, defaultdict, deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from secfc.drivers.in_process import roles_of
@@ -16,15 +16,13 @@ from secfc.drivers.setup import Setup
 from secfc.drivers.taking import take
 from secfc.errors import MessageError, PartyError, SecFCError
 from secfc.field.array_types import Floats, Ints, Labels, Shares
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
-from secfc.field.primes import primes_of
+from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import Choose
 from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
 from secfc.kmeans.search import LabelResult
-from secfc.protocol.answers.decoding import ResidueError
 from secfc.protocol.client import Client
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import KINDS, SERVER, CodedDistances, FromServer, Message
+from secfc.protocol.messages import KINDS, SERVER, FromServer, Message
 from secfc.protocol.messages.wire import Envelope, decode, encode, envelope
 from secfc.protocol.progress import Faults
 from secfc.protocol.server import Server
@@ -33,9 +31,9 @@ from secfc.protocol.states import State
 from .kills import Place
 from .lying import Lie, LyingClient
 
-Kind = Literal["crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot"]
+Kind = Literal["crash", "mute", "deaf", "delay", "duplicate", "corrupt", "deal", "rot"]
 
-SIGNED = {kind.__name__ for kind in KINDS if issubclass(kind, FromServer)} | {"Report"}
+SIGNED = {kind.__name__ for kind in KINDS if issubclass(kind, FromServer)}
 """Messages that are refused, and change nothing, unless their signature covers all of them."""
 
 _SENDER = 21
@@ -52,10 +50,9 @@ class Fault:
         "crash": the client disappears before it sends message `at`, or at a `place`. "mute": message `at` and
         the `count` - 1 after it are lost. "deaf": the same for messages to the client. "delay": with message
         `at` its link stops for `count` deliveries, so messages of other links overtake its own. "duplicate":
-        message `at` arrives twice. "corrupt": one bit of it is flipped. "lie": of the answers among the
-        `count` messages from `at` on, each has one wrong residue. "deal": what it deals to `count` others,
-        from client `at` modulo n on, lies on no polynomial. "rot": in each of `count` parts of shares that it
-        keeps, from part `at` on, one residue is changed.
+        message `at` arrives twice. "corrupt": one bit of it is flipped. "deal": what it deals to `count`
+        others, from client `at` modulo n on, lies on no polynomial. "rot": in each of `count` parts of shares
+        that it keeps, from part `at` on, one residue is changed.
     client : int
         1 to n.
     at, count : int
@@ -74,7 +71,7 @@ class Fault:
         match self.kind:
             case "crash":
                 return self.place is None and number >= self.at
-            case "mute" | "deaf" | "lie" | "rot":
+            case "mute" | "deaf" | "rot":
                 return self.at <= number < self.at + self.count
         return number == self.at
 
@@ -119,7 +116,7 @@ class Ending:
     faults : Faults
         What the server noticed.
     lied : tuple of int
-        Clients that sent something wrong because of a "lie" fault.
+        Clients that lied.
     refused : tuple of str
         Texts of the errors of refused messages.
     refused_of : tuple of int
@@ -209,7 +206,6 @@ class _Network:
         self._heard: dict[int, int] = defaultdict(int)
         self._crashed: set[int] = set()
         self._told: set[int] = set()  # crashed, and the server knows it
-        self._lied: set[int] = set()
         self._refused: list[str] = []
         self._refused_of: set[int] = set()
         self._carried: Counter[tuple[str, int, int]] = Counter()  # by type, sender and recipient
@@ -235,7 +231,7 @@ class _Network:
             layout=None if done is None else self._server.layout,
             labels=self._labels(),
             faults=self._server.faults,
-            lied=tuple(sorted(self._lied | self._liars())),
+            lied=tuple(sorted(self._liars())),
             refused=tuple(self._refused),
             refused_of=tuple(sorted(self._refused_of)),
             centres={one.number: one.centres for one in self._clients if one.centres is not None},
@@ -295,9 +291,6 @@ class _Network:
             return
         if self._hit_by("mute", client, number):
             return
-        if self._hit_by("lie", client, number) and isinstance(message, CodedDistances):
-            data = bytes(encode(self._lie(message), k=self._job.k))
-            self._lied.add(client)
         if self._hit_by("corrupt", client, number):
             data = self._flip(data)
         for fault in self._faults:
@@ -349,9 +342,8 @@ class _Network:
                 self._post(self._receive(role, data))
         except MessageError as error:
             self._refused.append(str(error))
-            blamed = error.client if isinstance(error, ResidueError) else header.sender
             if recipient not in self._liars():
-                self._refused_of.add(blamed)
+                self._refused_of.add(header.sender)
         except PartyError as error:  # drivers go on without a client that ends so
             self._refused.append(str(error))
             self._crashed.add(recipient)
@@ -387,17 +379,6 @@ class _Network:
             self._post(self._server.absent(client))
         if not gone and not awaited:
             raise PartyError("the server waits for nobody and is not done")
-
-    def _lie(self, message: CodedDistances) -> CodedDistances:
-        """The answer with one residue changed."""
-        primes, columns, rows = message.residues.shape
-        index = self._rng.randrange(primes)
-        at = BYTES_PER_RESIDUE * (index * columns * rows + self._rng.randrange(columns * rows))
-        payload = bytearray(message.residues.payload)
-        p, old = primes_of(primes)[index], payload[at : at + BYTES_PER_RESIDUE]
-        new = (int.from_bytes(old, "little") + self._rng.randrange(1, p)) % p
-        payload[at : at + BYTES_PER_RESIDUE] = new.to_bytes(BYTES_PER_RESIDUE, "little")
-        return replace(message, residues=PackedResidues(shape=message.residues.shape, payload=payload))
 
     def _flip(self, data: bytes) -> bytes:
         changed = bytearray(data)

@@ -43,17 +43,11 @@ def draw_size(rng: random.Random, *, liars: int) -> Size:
 def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Setup:
     """A job of these parties.
 
-    `rows_of` says who has the rows: "clients", "program" (clients, in a job that runs as one program),
-    "union" (clients with hidden numbers of rows), "overlap" (such clients, of which two have a row of one
-    ID) or "owners", who deposit them with the clients.
+    `rows_of` says who has the rows: "clients", "union" (clients with hidden numbers of rows), "overlap" (such
+    clients, of which two have a row of one ID) or "owners", who deposit them with the clients.
     """
-    clients = rows_of in {"clients", "program"}
-    program = rows_of == "program" or (not clients and rng.random() < 0.6)
-    labels, d = (
-        rng.random() < 0.4 or (program and (rows_of != "program" or rng.random() < 0.6)),
-        rng.choice(COLUMNS),
-    )
-    program = program and labels
+    clients = rows_of == "clients"
+    labels, d = rng.random() < 0.6, rng.choice(COLUMNS)
     parties = size.n if rows_of != "owners" else rng.randint(1, 5)
     counts = [rng.choice((0, 1, 2, 2, 3)) for _ in range(parties)]
     counts[rng.randrange(parties)] = rng.choice((3, 4, 5))
@@ -85,8 +79,8 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
     starts = weights = None
     if given:
         starts = np.split((np.arange(sum(counts)) % k).astype(np.int32), np.cumsum(counts)[:-1])
-        if (seed % 5 < 2 if program else rng.random() < 0.4) and sum(counts) > k:
-            _predict(random.Random(seed) if program else rng, options, starts)
+        if rng.random() < 0.4 and sum(counts) > k:
+            _predict(rng, options, starts)
     elif rows_of != "overlap" and k > 1 and rng.random() < 0.3 and (not labels or options["reveal_inertia"]):
         options |= {"compared": tuple(sorted({rng.randint(1, k), k})), "init": "random"}
     if clients and labels and not options.get("compared") and rng.random() < 0.3:

@@ -120,10 +120,10 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
         if isinstance(job.method, Predict):
             assert setup.starts is not None
             expected = _nearest(setup, rows, np.concatenate(setup.starts), weights)
-            expected[job.is_program & (one.labels < 0)] = -1  # of clients that are gone
+            expected[one.labels < 0] = -1  # of clients that are gone
             found += [] if np.array_equal(one.labels, expected) else ["predicted labels are wrong"]
             continue
-        if job.is_program and job.method.init == "k-means++":
+        if job.method.init == "k-means++":
             continue  # nobody knows which rows were drawn
         model = _From(one.k, **_options(setup))
         model.sets = one.start
@@ -170,8 +170,6 @@ def _unlike(one: LabelResult, expected: ExactLloyd, setup: Setup) -> list[str]:
     if isinstance(one, SearchResult):
         pairs["inertia"] = setup.job.in_data_units(one.inertia), expected.inertia_
         pairs["history"] = [setup.job.in_data_units(it) for it in one.history], list(expected.history_)
-    elif setup.job.opens_inertia and not setup.job.is_program:
-        pairs["inertia"] = one.opened, expected.inertia_
     return [f"{name}: {mine}, exact {theirs}" for name, (mine, theirs) in pairs.items() if mine != theirs]
 
 
@@ -208,8 +206,8 @@ def _score(setup: Setup, rows: Floats, weights: Labels | None, model: ExactLloyd
 def _unlike_opened(
     setup: Setup, one: LabelResult, rows: Floats, weights: Labels | None, model: ExactLloyd
 ) -> list[str]:
-    """What differs of an inertia of which a program opens the first 25 bits, as a whole number."""
-    if not (setup.job.is_program and setup.job.opens_inertia):
+    """What differs of an inertia of which the first 25 bits are opened, as a whole number."""
+    if not setup.job.opens_inertia:
         return []
     score = _score(setup, rows, weights, model, spare=24)
     length = int(len(rows) if weights is None else weights.sum()).bit_length()

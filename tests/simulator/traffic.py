@@ -1,6 +1,6 @@
 """Invariants of everything that is masked, sealed or opened in a run, which its result does not show.
 
-No keystream hides two things, no nonce is used twice, no party seals the same masked bytes twice for another.
+No keystream hides two things, and no nonce is used twice.
 What was sealed opens only unchanged, and only at its place.
 """
 
@@ -18,15 +18,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from secfc.crypto import channel, keystream, randomness
 from secfc.crypto.keystream import BitStream, ResidueStream
 from secfc.errors import SealError
-from secfc.protocol.messages import KINDS, CentreShare, MaskedAnswer, MaskedDistances, Share, SpareMasks
+from secfc.protocol.messages import KINDS
 
 _PURPOSES = sorted({kind.purpose for kind in KINDS} - {b""})
-_SECRET = 12  # bytes of residues that never repeat by chance
-
-_MASKED = dict.fromkeys(
-    (one.purpose for one in (SpareMasks, MaskedAnswer, MaskedDistances, CentreShare)), slice(-_SECRET, None)
-) | {Share.purpose: slice(_SECRET)}
-"""By purpose, bytes of a payload that are uniform: shares of rows come first, other residues last."""
 
 
 class Records:
@@ -106,20 +100,13 @@ class Traffic(Records):
 
     def __init__(self, seed: int, share: float = 0.1) -> None:
         self._patches, self._rng, self._share = pytest.MonkeyPatch(), random.Random(f"traffic {seed}"), share
-        self._payloads = Counter[tuple[int, int, bytes, bytes]]()
         self._opened: list[str] = []
         self._streams: dict[int, tuple[bytes, Any]] = {}  # by the object's number, with the object: it stays
         self._hiding = defaultdict[bytes, set[int]](set)  # numbers of streams that hide something, by key
 
     def __enter__(self) -> Self:
         super().__init__(self._patches)
-        seal, open_, traffic = channel.Channel.seal, channel.Channel.open, self
-
-        def noted(self: channel.Channel, purpose: bytes, *, payload: Any, **place: Any) -> channel.Sealed:
-            if purpose in _MASKED and len(payload) >= 4 * _SECRET:
-                at = self._me, self._peer, purpose, bytes(payload[_MASKED[purpose]])
-                traffic._payloads[at] += 1
-            return seal(self, purpose, payload=payload, **place)
+        open_, traffic = channel.Channel.open, self
 
         def tried(self: channel.Channel, purpose: bytes, **given: Any) -> memoryview:
             payload = open_(self, purpose, **given)
@@ -144,7 +131,6 @@ class Traffic(Records):
         self._patches.setattr(keystream, "keystream", begun)
         self._patches.setattr(ResidueStream, "add", adding)
         self._patches.setattr(BitStream, "add", adding)
-        self._patches.setattr(channel.Channel, "seal", noted)
         self._patches.setattr(channel.Channel, "open", tried)
         return self
 
@@ -172,8 +158,6 @@ class Traffic(Records):
 
     def repeated(self) -> list[str]:
         """What repeats, and what opens that must not."""
-        again = [key for key, count in self._payloads.items() if count > 1]
-        masked = [f"{key[0]} seals the same {key[2].decode()} twice for {key[1]}" for key in again]
         # The dealer may draw masks again; what they hide is one answer.
         twice = any(len(streams) > 1 for streams in self._hiding.values())
-        return [*super().repeated(), *masked, *self._opened, *(["a keystream hides two things"] * twice)]
+        return [*super().repeated(), *self._opened, *(["a keystream hides two things"] * twice)]
