@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal, cast
+from unittest.mock import patch
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from secfc.lagrange.points import evaluation_points
 from secfc.protocol.client import Client
 from secfc.protocol.job.cases import Coded, Deposited
 from secfc.protocol.job.job import Job
-from secfc.protocol.messages import KINDS, SERVER, Message, Plan, Step, StepReport
+from secfc.protocol.messages import KINDS, SERVER, Message, Step, StepReport
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_program import ClientProgram
 from secfc.protocol.program.letters import letters_of, packed
@@ -135,26 +136,24 @@ class LyingClient(Client):
     def receive(self, message: Message) -> list[Message]:
         """Take a message; return the messages of the honest role with the client's lies."""
         try:
-            messages = super().receive(message)
+            with self._watched():
+                messages = super().receive(message)
         except CheatError as error:
             if "refused" not in self.lied:
                 raise
             # What others are told is not what the honest role has said. A liar does not complain.
             raise PartyError(str(error)) from None
-        if isinstance(message, Plan) and isinstance(self.phase, ClientProgram):
-            self._watch(self.phase)
         return self._distorted(messages)
 
-    def _watch(self, phase: ClientProgram) -> None:
-        """Note how many primes the answers of a round about public sets have."""
-        honest = phase.public_round_is
+    def _watched(self) -> Any:
+        """Note how many primes the answers of a round about public sets have, while a message is taken."""
+        honest = ClientProgram.public_round_is
 
-        def begins(number: int, sets: Any) -> None:
-            honest(number, sets)
-            sizes = set_sizes(sets, self._job.k)
-            self._primes = self._job.round_residues(sizes, 0)
+        def begins(phase: ClientProgram, number: int, sets: Any) -> None:
+            honest(phase, number, sets)
+            self._primes = self._job.round_residues(set_sizes(sets, self._job.k), 0)
 
-        phase.public_round_is = begins  # type: ignore[method-assign]
+        return patch.object(ClientProgram, "public_round_is", begins)
 
     def _drawn(self, what: str, recipient: int) -> list[Lie]:
         """The lies about the next letter of a tag to a recipient."""
