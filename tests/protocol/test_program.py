@@ -359,6 +359,11 @@ class TestCentres:
         assert out == ((lost,) if at == 30 else ())
         self.assert_opened(net, {1, 4} - {lost}, [j for j in AT_ALL if j not in out])
 
+    @pytest.mark.parametrize("named", [(0,), (6,), (2, 1), (1, 1)])
+    def test_go_to_different_clients_in_order(self, named):
+        with pytest.raises(ParameterError, match=r"^reveal_centres: "):
+            net_of(reveal_to=named)
+
     def test_need_the_consent_of_all(self):
         with pytest.raises(LimitError, match=r"^client 1 does not consent to revealing centres"):
             net_of(reveal_to=(1, 4))
