@@ -29,13 +29,6 @@ COORDINATOR = Identity()
 SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))
 SIGNER = Signer(SESSION, COORDINATOR)
 
-LISTS = {
-    messages.Assignment: 12 + 2 * 64,
-    messages.Finish: 2 + 2 * 64,
-    messages.OpenedLabels: 4,
-}
-"""Bytes of clients, sets, draws and the coin after labels, if none; two endorsements."""
-
 KINDS = messages.RUNNING
 NAMES = [kind.__name__ for kind in KINDS]
 
@@ -66,39 +59,17 @@ def signed(kind, data):
 
 def bodies(kind, k, room):
     """Bodies of this many bytes, for the array that needs the most memory after decoding."""
-    results = (messages.Finish, messages.OpenedLabels)
-    bits = max(1, (k - (kind in results)).bit_length())
-    before = {messages.Hello: 32 + 228 + 4, messages.Finish: 13}.get(kind, 0)
-    before += 4 * (kind is messages.OpenedLabels)
-    if kind in (messages.Hello, messages.Assignment, *results):
-        count = (room - before - 4 - LISTS.get(kind, 0)) // bits * 8
-        count = min(count, 1 << 29)
-        whole = bytes(before) + count.to_bytes(4, "little") + bytes(-(-count // 8) * bits)
-        yield whole + bytes(LISTS.get(kind, 0))
+    if kind is messages.Hello:
+        before, bits = 32 + 232 + 4, k.bit_length()
+        count = min((room - before - 4) // bits * 8, 1 << 29)
+        yield bytes(before) + count.to_bytes(4, "little") + bytes(-(-count // 8) * bits)
     elif kind is messages.UnionFound:
         for bins in (room // 4 - 1, 0, room // 8):  # all count, all poles, both
             yield bins.to_bytes(4, "little") + bytes(4 * bins) + bytes((room - 4 - 4 * bins) // 8 * 8)
-    elif kind in (messages.Report, messages.CodedDistances):
-        part = 4 * (kind is messages.CodedDistances)
-        rows = (room - part - 9 - 64) // 3
-        shape = bytes([1, 1, 0, 0, 0]) + rows.to_bytes(4, "little")
-        yield bytes(part + 64 * (kind is messages.Report)) + shape + bytes(3 * rows)
-    elif kind is messages.Dispute:
-        rows = (room - 9) // 5 // 3 - 22
-        reports = (bytes([j, 0]) + bytes(64) + bytes(3 * rows) for j in range(1, 6))
-        yield bytes([1, 1, 0, 0, 0]) + rows.to_bytes(4, "little") + b"".join(reports)
-    elif kind is messages.Endorsement:
-        yield bytes(64 + 4 + 8) + bytes([1, 0]) + bytes(room - 78)  # one liar
-    elif kind is messages.Ready:
-        yield bytes(4) + (room - 8).to_bytes(4, "little") + bytes(room - 8)
-    elif kind is messages.Challenge:
-        yield bytes(32) + (room - 36).to_bytes(4, "little") + bytes(room - 36)
-    elif kind is messages.CoinRequest:
-        yield ((room - 2) // 2).to_bytes(2, "little") + bytes(room - 2)
     elif kind is messages.UnionOpening:
         yield bytes(4) + bytes((room - 4) // 8 * 8)
     elif kind is messages.Plan:
-        yield bytes(8) + bytes((room - 8) // 228 * 228)
+        yield bytes(8) + bytes((room - 8) // 232 * 232)
     else:
         yield bytes(room)
 

@@ -7,16 +7,7 @@ import pytest
 from support.wire import Wire
 
 from secfc.errors import MessageError, ParameterError
-from secfc.protocol.messages import (
-    KINDS,
-    SERVER,
-    Assignment,
-    Compared,
-    Finish,
-    Hello,
-    OpenedLabels,
-    Plan,
-)
+from secfc.protocol.messages import SERVER, Hello, Plan, Step, StepNotice, StepReport
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(6)
@@ -40,10 +31,6 @@ def net(of):
     return of()
 
 
-def to_helper(net, kind, recipient=SECOND):
-    return net.hold(kind, recipient=recipient)
-
-
 def test_a_client_deals_and_helpers_evaluate_by_default(net):
     assert (net.job.comparers, net.job.parties) == ((1, FIRST, SECOND), 8)
     net.run()
@@ -51,7 +38,7 @@ def test_a_client_deals_and_helpers_evaluate_by_default(net):
     assert [net.clients[j].labels.size for j in HELPERS] == [0, 0]
 
 
-def test_a_helper_is_sent_no_share_and_no_proof_of_what_others_were_asked(net):
+def test_a_helper_is_sent_what_is_for_helpers_alone(net):
     kinds = {j: set() for j in HELPERS}
 
     def drop(message):
@@ -62,20 +49,7 @@ def test_a_helper_is_sent_no_share_and_no_proof_of_what_others_were_asked(net):
 
     net.run(drop=drop)
     assert all(kind.with_helpers for seen in kinds.values() for kind in seen)
-    assert {Hello, Plan, Assignment, Compared, OpenedLabels, Finish} <= kinds[SECOND]
-
-
-NOT_FOR_HELPERS = [kind for kind in KINDS if not kind.with_helpers and kind.phase not in ("prepare", "union")]
-
-
-@pytest.mark.some(3)
-@pytest.mark.parametrize("kind", NOT_FOR_HELPERS, ids=lambda kind: kind.__name__)
-def test_what_is_not_for_helpers_is_refused_at_either_end(net, refuses, kind):
-    to_helper(net, Compared)
-    for sender, recipient in ((SECOND, 2), (2, SECOND), (SECOND, SERVER), (SERVER, SECOND)):
-        message = net.message(kind, sender=2, recipient=3)
-        message = replace(message, sender=sender, recipient=recipient)
-        refuses(net.role(recipient), message, MessageError, f"^{kind.__name__}: ")
+    assert kinds[SECOND] == {Hello, Plan, Step, StepReport, StepNotice}
 
 
 class TestRows:

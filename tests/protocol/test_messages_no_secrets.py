@@ -139,23 +139,23 @@ def test_repr_of_a_client_with_rows_shows_no_row():
     assert "secret" not in repr(client)
 
 
-def test_repr_of_what_comparers_hold_shows_no_row_mask_or_label(wire, part_rows):
-    """Checks every message of a round, and all that clients hold in it."""
-    part_rows(2)
-    net = wire([np.full((2, 2), 12.3456)] * 3, k=2, disclosure="labels")
+@pytest.mark.parametrize("disclosure", ["coded", "labels"])
+def test_repr_of_messages_and_of_parties_shows_no_row_mask_or_label(wire, disclosure):
+    """Checks every message of a run, and what parties are while it lasts."""
+    net = wire([np.full((2, 2), 12.3456)] * 3, k=2, disclosure=disclosure)
     shown = set()
 
     def look(message):
-        shown.add(repr(message))
+        shown.update(map(repr, (message, net.server)))
         for client in net.clients.values():
-            side = getattr(client.phase, "_disclosure", None)
-            current = getattr(side, "_current", None)
-            shown.update(map(repr, (client, client.phase.held.mail if side else None, current)))
-            shown.update(map(repr, current._roles.values() if current else ()))
+            steps = getattr(client.phase, "_steps", None)
+            shown.update(
+                map(repr, (client, client.phase, steps, steps and steps.me, steps and steps.me.inbox))
+            )
         return False
 
     net.run(drop=look)
-    assert any(one.startswith("LabelRound(client=") for one in shown)
-    assert any(one.startswith("Mail(held=") for one in shown)
+    assert any(one.startswith("Inbox(") for one in shown)
+    assert any(one.startswith("Step(") for one in shown)
     for one in shown:
         assert not re.search(r"12[.]?345|array|bytes\(|\\x|memoryview|\[\d", one), one
