@@ -134,7 +134,7 @@ class Agreed:
         "labels",
         '{"labels", "coded"}',
         'Who learns distances. "labels": nobody. Three parties compute the labels together; no two of these '
-        "three may collude (docs/threat-model.md). Each party learns the labels of its own rows; with "
+        "three may collude (docs/threat-model.md). Each party learns the labels of its own rows. "
         "opened centres, everybody learns all labels of every round. "
         '"coded": the server receives every client\'s coded distances, as in '
         "the paper, from which it can compute more than distances.",
@@ -161,7 +161,7 @@ class Iterating(Agreed):
         'int or "auto"',
         "Number of starts. The result with the least inertia is returned, computed with rounded weights "
         '(docs/protocol.md). Rows are shared only once. "auto": 5 for each k if several are compared, '
-        "else 1. In runs with questions every start discloses more labels.",
+        "else 1.",
         least=1,
         help="Number of starts, or auto; the best result is kept, and rows are shared only once.",
     )
