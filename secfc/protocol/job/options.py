@@ -135,9 +135,8 @@ class Agreed:
         '{"labels", "coded"}',
         'Who learns distances. "labels": nobody. Three parties compute the labels together; no two of these '
         "three may collude (docs/threat-model.md). Each party learns the labels of its own rows. "
-        "opened centres, everybody learns all labels of every round. "
-        '"coded": the server receives every client\'s coded distances, as in '
-        "the paper, from which it can compute more than distances.",
+        '"coded": the server receives every client\'s coded distances, as in the paper, from which it can '
+        "compute more than distances, and everybody learns the labels of every round.",
         help="Who learns distances: nobody, or the server, from coded distances.",
     )
     max_liars: int = option(
@@ -214,11 +213,11 @@ class Starting(Iterating):
         '{"auto", "k-means++", "random", "separation"}, ndarray or DataFrame of shape (k, d), or list of '
         "integer arrays of shape (m_j,)",
         '"auto" is "random". "random": the means of a random partition (the paper); the best of several '
-        'starts (`n_init`) often has a much lower inertia than one. "separation", with disclosure "coded" '
-        "alone: the cores after one Lloyd step from a random partition, that is, rows at most a third as far "
-        'from their centre as from any other (the paper, section 5). "k-means++": single rows, drawn by '
-        "their distance to the rows drawn before; the best of several candidates is taken, as scikit-learn "
-        "does. Nobody learns a drawn row, and only a simulation with a `seed` can be repeated. A client "
+        'starts (`n_init`) often has a much lower inertia than one. "separation": the cores after one Lloyd '
+        "step from a random partition, that is, rows at most a third as far from their centre as from any "
+        'other (the paper, section 5); only with disclosure "coded". "k-means++": single rows, drawn by '
+        "their distance to the rows drawn before; the best of several candidates is taken, as scikit-learn does. Nobody learns a drawn row, "
+        "and only a simulation with a `seed` can be repeated. A client "
         "whose `limits` forbid sets of one row refuses. An ndarray or DataFrame: public centres, such as "
         "those of an earlier run or of a published model; columns are matched by name. Every row starts "
         "with its nearest centre, which everybody learns, and every centre must be the nearest of at least "
