@@ -17,6 +17,7 @@ from secfc.psu.tokens import SALT_BYTES
 MOST_DEALT_BYTES = 2 * PART_BYTES
 """An upper bound of the bytes of a part of any stage of a union."""
 
+
 @dataclass(frozen=True)
 class Bounds:
     """Bounds of a job's encoded values, in bytes unless said otherwise. `layout` has all planned rows."""

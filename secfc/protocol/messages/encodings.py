@@ -88,6 +88,7 @@ def _one(layout: str) -> Encoding:
 COUNT = _one("<I")
 CLIENT = _one("<H")
 
+
 def flag(name: str) -> Encoding:
     """A truth value: one byte, 0 or 1."""
 
