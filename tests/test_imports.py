@@ -133,20 +133,12 @@ def _is_known(name):
 
 
 ROOT = Path(__file__).parent.parent
-LEGACY = [
-    line
-    for line in (ROOT / "legacy.txt").read_text(encoding="utf-8").splitlines()
-    if not line.startswith("#")
-]
-"""Files that own labels will replace, as paths beside the package."""
 
 
 def test_folders_are_small():
-    """No folder of the package has more than 15 files, but for those that own labels will replace."""
-    old = {PACKAGE.parent / line for line in LEGACY}
-    assert all(path.is_file() for path in old)
+    """No folder of the package has more than 15 files."""
     folders = {path.parent for path in SOURCES} - {PACKAGE}
-    counts = {folder: sum(path not in old for path in folder.glob("*.py")) for folder in folders}
+    counts = {folder: len([*folder.glob("*.py")]) for folder in folders}
     assert {folder.name: count for folder, count in counts.items() if count > 15} == {}
     assert len({path.relative_to(PACKAGE).parts[0] for path in SOURCES} | {"py.typed"}) <= 22
 

@@ -1,4 +1,4 @@
-"""Batches of rows through all gates, and the roles that deal for them and open them.
+"""Batches of rows through all gates: the side that deals, and the side that evaluates.
 
 The dealer does a batch in one step, an evaluator exchange by exchange.
 
@@ -6,23 +6,18 @@ A "half" is one of two XOR shares of a product or mask. Both sides use keystream
 of leaves, of each level of nodes, the lowest bit, of each level of ANDs. Then masks of each exchange's wires.
 """
 
-from collections.abc import Generator, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Hashable, Sequence
 from math import prod
-from typing import Literal, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import numpy as np
 
 from secfc.comparing.batch_plan import BatchPlan
 from secfc.comparing.dealer_keys import Keys
-from secfc.comparing.role import Arena, Comparer, Data, EvaluatorRole, Role, Sending, Steps, Turn
+from secfc.comparing.role import Arena, Comparer
 from secfc.comparing.widths import Group
-from secfc.errors import CheatError
-from secfc.errors.codes import Code
-from secfc.field.array_types import Bools
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes, Words
-from secfc.kernels.slicing import WORD_BYTES, to_rows
 
 _PIECE = 8192
 """Words of leaves per step: 512 KiB with eight products of each, half an L2 cache."""
@@ -158,13 +153,6 @@ class Evaluating:
     def __repr__(self) -> str:
         return f"Evaluating(batch={self._batch})"
 
-    def outputs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
-        """The opened outputs of a batch, shape (outputs, W). `masked` is y."""
-        outputs = yield from self._shared_outputs(plan, masked)
-        others = yield outputs
-        opened: Words = outputs ^ others
-        return opened.reshape(-1, plan.words)
-
     def hidden(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
         """The outputs of a batch under the dealer's masks, shape (outputs * W,). `masked` is y."""
         outputs = yield from self._shared_outputs(plan, masked)
@@ -272,84 +260,6 @@ class Evaluating:
         halves = self._arena.words((self._room, "products"), shape)
         self._products.fill(halves)
         return halves
-
-
-@dataclass(frozen=True, kw_only=True)
-class Opening:
-    """Consecutive batches whose outputs are opened. Residues have shape (P, k, 3 * m)."""
-
-    stage: str
-    plans: Sequence[BatchPlan]
-    residues: Bytes = field(repr=False)
-
-    @property
-    def dealt(self) -> int:
-        """Words that the dealer sends."""
-        return sum(plan.dealt for plan in self.plans)
-
-
-class GateDealer(Role):
-    """C: it deals for gates. The evaluators send it opened bits where it needs them."""
-
-    def __init__(self, steps: Steps, **tools: Unpack[DealerTools]) -> None:
-        self._tools = tools
-        super().__init__(Comparer.DEALER, steps)
-
-    def _deal(self, opening: Opening) -> Sending:
-        dealt, at = np.empty(opening.dealt, dtype=np.uint64), 0
-        batches: list[tuple[Dealing, BatchPlan]] = []
-        for batch, plan in enumerate(opening.plans):
-            out = dealt[at : at + plan.dealt]
-            batches.append((Dealing(opening.stage, out, batch=batch, **self._tools), plan))
-            at += plan.dealt
-
-        def deal(item: tuple[Dealing, BatchPlan]) -> None:
-            item[0].outputs(item[1], opening.residues)
-
-        self._tools["kernels"].threads.each(deal, batches, size=opening.dealt)
-        return Sending(recipient=Comparer.E1, data=dealt.view(np.uint8).data)
-
-    def _told(
-        self, sent: tuple[Sending, ...], size: int, what: str
-    ) -> Generator[Turn, Mapping[Comparer, Data], bytes]:
-        """Send, then receive the same `size` bytes from both evaluators."""
-        told = yield sent, {Comparer.E0: size, Comparer.E1: size}
-        first, second = bytes(told[Comparer.E0]), bytes(told[Comparer.E1])
-        if first != second:
-            raise CheatError(f"the evaluators told the dealer of different {what}", code=Code.BAD_MESSAGE)
-        return first
-
-    def _told_bits(
-        self, opening: Opening, what: str, order: Literal["big", "little"]
-    ) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
-        """Deal, then receive the opened bits, shape (outputs, rows)."""
-        outputs = opening.plans[0].bracket.outputs
-        count = outputs * sum(plan.rows for plan in opening.plans)
-        told = yield from self._told((self._deal(opening),), -(-count // 8), what)
-        bits = np.unpackbits(np.frombuffer(told, dtype=np.uint8), count=count, bitorder=order)
-        return bits.reshape(outputs, -1).astype(np.bool_)
-
-
-class GateEvaluator(EvaluatorRole):
-    """E0 or E1: it evaluates gates."""
-
-    def __init__(self, steps: Steps, **tools: Unpack[EvaluatorTools]) -> None:
-        self._tools = tools
-        super().__init__(tools["me"], steps)
-
-    def _opened(self, opening: Opening) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
-        """Open outputs, shape (outputs, rows)."""
-        dealt = yield from self._dealt(WORD_BYTES * opening.dealt)
-        batches, at = [], 0
-        for batch, plan in enumerate(opening.plans):
-            end = at + WORD_BYTES * plan.dealt
-            gates = Evaluating(opening.stage, dealt[at:end], batch=batch, **self._tools)
-            batches.append(gates.outputs(plan, opening.residues))
-            at = end
-        threads = self._tools["kernels"].threads
-        opened = yield from self._exchanged(*batches, threads=threads, size=opening.dealt)
-        bits = [to_rows(words, plan.rows) for words, plan in zip(opened, opening.plans, strict=True)]
-        return np.concatenate(bits, axis=1)
 
 
 def _room(kernels: Kernels, batch: int) -> int:

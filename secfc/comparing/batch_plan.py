@@ -31,18 +31,6 @@ class Bracket:
 
     @classmethod
     @lru_cache(maxsize=8)
-    def champion(cls, slots: int) -> "Bracket":
-        """One output: no slot beats the own column."""
-        every = np.arange(slots)
-        return cls(
-            first=np.full(slots, -1),
-            second=every,
-            inputs=every[:, np.newaxis],
-            negated=np.zeros((slots, 1), dtype=np.bool_),
-        )
-
-    @classmethod
-    @lru_cache(maxsize=8)
     def all_pairs(cls, slots: int) -> "Bracket":
         """One output for each of two or more slots: no other slot beats it, ties to the lowest index."""
         first, second = np.triu_indices(slots, 1)
@@ -54,39 +42,6 @@ class Bracket:
             second=second,
             inputs=number[slot, other].reshape(slots, -1).T,
             negated=(other > slot).reshape(slots, -1).T,
-        )
-
-    @classmethod
-    @cache
-    def pair(cls) -> "Bracket":
-        """One output: of two columns the second strictly beats the first."""
-        return cls(
-            first=np.zeros(1, dtype=np.int64),
-            second=np.ones(1, dtype=np.int64),
-            inputs=np.zeros((1, 1), dtype=np.int64),
-            negated=np.zeros((1, 1), dtype=np.bool_),
-        )
-
-    @classmethod
-    @lru_cache(maxsize=8)
-    def least(cls, slots: int) -> "Bracket":
-        """The outputs of all pairs, for one or more slots, and one more: one extra column beats all slots.
-
-        A single slot has only the extra output.
-        """
-        every = np.arange(slots)
-        beaten = {"first": every, "second": np.full(slots, slots), "inputs": every[:, np.newaxis]}
-        if slots == 1:
-            return cls(**beaten, negated=np.zeros((1, 1), dtype=np.bool_))
-        pairs = cls.all_pairs(slots)
-        # Every AND takes equally many inputs, so an output of a slot takes its first pair twice.
-        inputs = np.concatenate([pairs.inputs, pairs.inputs[:1]])
-        negated = np.concatenate([pairs.negated, pairs.negated[:1]])
-        return cls(
-            first=np.concatenate([pairs.first, beaten["first"]]),
-            second=np.concatenate([pairs.second, beaten["second"]]),
-            inputs=np.concatenate([inputs, beaten["inputs"] + pairs.first.size], axis=1),
-            negated=np.concatenate([negated, np.zeros((slots, 1), dtype=np.bool_)], axis=1),
         )
 
     @property
@@ -107,21 +62,6 @@ class BatchPlan:
     own: Labels = field(repr=False)
     widths: GateWidths
     start: int = 0
-
-    @classmethod
-    def of_columns(
-        cls, primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int, widths: GateWidths = USUAL
-    ) -> "BatchPlan":
-        """A batch that compares columns directly, all with weight 1."""
-        question = Differences(
-            columns=np.arange(columns),
-            weights=np.array([[float(centred(2, p))] * columns for p in primes]),
-            first=bracket.first,
-            second=bracket.second,
-            radix=MixedRadix(primes),
-        )
-        own = np.full(rows, columns, dtype=np.int32)
-        return cls(bracket=bracket, question=question, own=own, widths=widths)
 
     @classmethod
     def of_signs(cls, primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int) -> "BatchPlan":
@@ -194,24 +134,22 @@ class BatchPlan:
 
 
 def most_dealt_bytes(rows: int, k: int, primes: int) -> int:
-    """Upper bound on the bytes of one message of the dealer about labels, or the core, of so many rows.
+    """Upper bound on the bytes of one message of the dealer about labels of so many rows.
 
-    It covers all pairs of k centres with the usual widths, few pairs (up to their limit) with wide ones, and
-    for the core the rows by set with the other sets.
+    It covers all pairs of k centres with the usual widths, and few pairs (up to their limit) with wide ones.
     """
     slots, words = max(k, 2), words_of(rows)
     longest = max(prime.p for prime in PRIMES).bit_length()
     usual, widened = (primes * -(-longest // widths.chunk) for widths in (USUAL, WIDE))
     of_pair, of_output = _dealt(usual, slots - 1, USUAL)
     most = words * (slots * (slots - 1) // 2 * of_pair + slots * of_output)
-    core = (words + slots) * ((slots - 1) * of_pair + of_output)
     for few in range(2, slots + 1):  # sets without rows are not compared
         pairs = few * (few - 1) // 2
         if pairs > FEW:
             break
         of_pair, of_output = _dealt(widened, few - 1, WIDE)
         most = max(most, words_of(min(rows, FEW // pairs)) * (pairs * of_pair + few * of_output))
-    return WORD_BYTES * max(most, core)
+    return WORD_BYTES * most
 
 
 @cache

@@ -4,7 +4,7 @@
 
     said(j)      = client j (2) | its rows (4) | digests of its start labels and of its weights (32 each)
                    | ephemeral key (32)
-                   | commitments to its values of a coin and of checks (32 each, `secfc.crypto.coin`)
+                   | commitment to its value of a coin (32, `secfc.crypto.coin`)
     statement(j) = "secfc introduction 1" | run (16) | agreement (32) | said(j)
     transcript   = SHA-256("secfc transcript 1" | run | agreement | said(j) of everyone who came, by number)
 
@@ -23,7 +23,7 @@ from typing import Protocol
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from secfc.crypto.channel import Channels
-from secfc.crypto.coin import chain, commitment_to, value_of
+from secfc.crypto.coin import commitment_to, value_of
 from secfc.crypto.identity import KNOWN, Identity, Roster
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.field.array_types import Ints, Labels
@@ -89,8 +89,8 @@ class Introduction:
         Digests of its start labels and of its weights (`digest_of`).
     ephemeral : bytes of length 32
         X25519 public key, used in this run only.
-    commitment, checks : bytes of length 32
-        Commitments to its value of a coin, and to its first value for checks (`secfc.crypto.coin`).
+    commitment : bytes of length 32
+        Commitment to its value of a coin (`secfc.crypto.coin`).
     signature : bytes of length 64
         By its identity, over all of this, the session and its number.
     """
@@ -101,7 +101,6 @@ class Introduction:
     weights: bytes = field(repr=False)
     ephemeral: bytes = field(repr=False)
     commitment: bytes = field(repr=False)
-    checks: bytes = field(repr=False)
     signature: bytes = field(repr=False)
 
     @property
@@ -151,7 +150,7 @@ def transcript_of(session: Session, present: Mapping[int, Introduction]) -> byte
 
 
 def _said(client: int, one: Introduction) -> bytes:
-    digests = one.start, one.weights, one.ephemeral, one.commitment, one.checks
+    digests = one.start, one.weights, one.ephemeral, one.commitment
     return _CLIENT_ROWS.pack(client, one.rows, one.smallest) + b"".join(digests)
 
 
@@ -195,15 +194,15 @@ class Handshake:
 
     A key made elsewhere is used by one client in one run only: its channels' nonces repeat for the same
     messages alone. A client that is started again passes, as `ephemeral`, the private key of its log.
-    `checks` is how many checks of shares there can be; parties of one process share `secrets`. ParameterError
-    where the roster has another key than the identity's.
+    Parties of one process share `secrets`. ParameterError where the roster has another key than the
+    identity's.
 
     Attributes
     ----------
     introduction : Introduction
         To be sent.
-    coin, checks : bytes of length 32, list of such
-        Its values of a coin and for checks of shares, derived from the ephemeral key.
+    coin : bytes of length 32
+        Its value of a coin, derived from the ephemeral key.
     """
 
     def __init__(
@@ -217,7 +216,6 @@ class Handshake:
         weights: Ints | None = None,
         smallest: int = 1,
         ephemeral: bytes | None = None,
-        checks: int = 1,
         secrets: PairSecrets | None = None,
     ) -> None:
         if session.roster.keys[number - 1] != identity.public:
@@ -230,7 +228,6 @@ class Handshake:
         )
         private, run = self._ephemeral.private_bytes_raw(), session.run
         self.coin = value_of(private, run=run)
-        self.checks = chain(private, run=run, party=number, count=checks)
         said = Introduction(
             rows=rows,
             smallest=smallest,
@@ -238,7 +235,6 @@ class Handshake:
             weights=digest_of(weights),
             ephemeral=self._ephemeral.public_key().public_bytes_raw(),
             commitment=commitment_to(self.coin, run=run, party=number),
-            checks=commitment_to(self.checks[0], run=run, party=number),
             signature=b"",
         )
         signature = identity.sign(_statement(session, _said(number, said)))

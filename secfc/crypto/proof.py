@@ -12,15 +12,12 @@ roster can check it.
 import hashlib
 from dataclasses import dataclass, field
 
-from secfc.crypto.handshake import DIGEST_BYTES, Session
-from secfc.crypto.identity import SIGNATURE_BYTES, Identity
+from secfc.crypto.handshake import Session
+from secfc.crypto.identity import Identity
 from secfc.errors import ParameterError
 
 _STATEMENT = b"secfc server 1"
 SERVER = 0
-
-SHOWN_BYTES = DIGEST_BYTES + SIGNATURE_BYTES
-"""Bytes of a proof that is shown to others (`secfc.protocol.shown`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,8 @@ _MOST_DRAWS = 1 << 15
 """Words drawn at a time: 128 KiB, which fit in the cache and in memory that is already allocated."""
 
 _ZEROS = memoryview(bytes(_DRAW_BYTES * _MOST_DRAWS))  # what is encrypted, at most this many bytes at a time
-_SKIPPED_BYTES = 1 << 20
+
+
 _WIDE_BITS = (1 << 61) - 1
 
 
@@ -107,16 +108,6 @@ class MaskSource(Guarded):
         """`count` independent, uniform bytes."""
         self.check_process()
         return self._next(count).tobytes()
-
-    def go_on_from(self, position: int) -> None:
-        """Skip the part of the keystream that an earlier source with this key has used.
-
-        Raises SecFCError if this source has already used more, because its output would repeat.
-        """
-        if position < self.position:
-            raise SecFCError(f"a MaskSource at byte {self.position} cannot go back to byte {position}")
-        while self.position < position:
-            self._next(min(_SKIPPED_BYTES, position - self.position))
 
     def _uniform(self, p: int, kept: Floats, kernels: Kernels) -> int:
         """Draw the first residues in threads, only as many as certainly need whole draws; returns the count.

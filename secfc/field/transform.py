@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from secfc.field.array_types import Floats, Ints
+from secfc.field.array_types import Floats
 from secfc.field.primes import Prime
 from secfc.field.residues import centred, reduce
 
@@ -66,10 +66,3 @@ def backward(x: Floats, inverse_root_powers: Floats, p: int) -> Floats:
         blocks[:, 1] = reduce(upper - lower, p)
         half *= 2
     return x
-
-
-@cache
-def bit_reversal(order: int) -> Ints:
-    """Position of natural index j in bit-reversed order, shape (order,)."""
-    bits = order.bit_length() - 1
-    return np.array([int(f"{j:0{bits}b}"[::-1], 2) if bits else 0 for j in range(order)], dtype=np.int64)

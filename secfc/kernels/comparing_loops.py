@@ -17,7 +17,6 @@ from secfc.kernels.blocks import (
     WORDS,
     garner,
     loop,
-    pack,
     unpack,
 )
 from secfc.kernels.lanes import release, rent
@@ -187,73 +186,3 @@ def difference_bits(
     release(w_own.ctypes.data)
     release(carray(digits, 1, np.uint8).ctypes.data)
     release(lines.ctypes.data)
-
-
-@njit(**OPTIONS)
-def _values(source, low, b, room):
-    """room[:b] = the 24-bit integers of entries [low, low + b)."""
-    unpack(source[3 * low : 3 * (low + b)], b, room)
-
-
-@loop(void(OCTETS, OCTETS, int64, int64, OCTETS, OCTETS, int64, OCTETS))
-def deal_choice(first, second, columns, count, flips, halves, p, out):
-    """`secfc.kernels.interface.Kernels.deal_choice` for entries of shape (columns, 3 * count)."""
-    octets, rows = 3 * count, 1 + 2 * columns
-    first, second = carray(first, (columns, octets)), carray(second, (columns, octets))
-    halves, out, flips = carray(halves, (rows, octets)), carray(out, (rows, octets)), carray(flips, count)
-    room = carray(rent(4 * 4 * SECTION), (4, SECTION), np.int32)
-    a, b, zero, one = room[0], room[1], room[2], room[3]
-    z = carray(rent(8 * SECTION), SECTION, np.float64)
-    for low in range(0, count, SECTION):
-        n = min(SECTION, count - low)
-        end, flipped = 3 * (low + n), flips[low : low + n]
-        _values(halves[0], low, n, zero)
-        for i in range(n):
-            z[i] = np.float64(np.int32(flipped[i]) - zero[i])
-        pack(z, n, p, out[0, 3 * low : end])
-        for c in range(columns):
-            _values(first[c], low, n, a)
-            _values(second[c], low, n, b)
-            _values(halves[1 + c], low, n, zero)
-            _values(halves[1 + columns + c], low, n, one)
-            for i in range(n):
-                mine, other = a[i], b[i]
-                z[i] = np.float64((other if flipped[i] else mine) - zero[i])
-            pack(z, n, p, out[1 + c, 3 * low : end])
-            for i in range(n):
-                mine, other = a[i], b[i]
-                z[i] = np.float64((mine if flipped[i] else other) - one[i])
-            pack(z, n, p, out[1 + columns + c, 3 * low : end])
-    release(room.ctypes.data)
-    release(z.ctypes.data)
-
-
-@loop(void(OCTETS, OCTETS, int64, int64, OCTETS, OCTETS, OCTETS, int64, int64, OCTETS))
-def choose_entries(first, second, columns, count, opened, halves, masks, leads, p, out):
-    """`secfc.kernels.interface.Kernels.choose_entries` for entries of shape (columns, 3 * count)."""
-    octets, rows = 3 * count, 1 + 2 * columns
-    first, second = carray(first, (columns, octets)), carray(second, (columns, octets))
-    halves, opened = carray(halves, (rows, octets)), carray(opened, count)
-    masks, out = carray(masks, (columns, octets)), carray(out, (columns, octets))
-    room = carray(rent(4 * 6 * SECTION), (6, SECTION), np.int32)
-    bit, a, b, zero, one, mask = room[0], room[1], room[2], room[3], room[4], room[5]
-    z = carray(rent(8 * SECTION), SECTION, np.float64)
-    for low in range(0, count, SECTION):
-        n = min(SECTION, count - low)
-        chosen = opened[low : low + n]
-        _values(halves[0], low, n, bit)
-        for c in range(columns):
-            _values(first[c], low, n, a)
-            _values(second[c], low, n, b)
-            _values(halves[1 + c], low, n, zero)
-            _values(halves[1 + columns + c], low, n, one)
-            _values(masks[c], low, n, mask)
-            for i in range(n):
-                mine, after, without, with_ = a[i], b[i], zero[i], one[i]
-                likely = after if chosen[i] else mine
-                # Below 2**48 + 2**26: a flip's half times a difference of residues.
-                known = mask[i] - (with_ if chosen[i] else without) + (likely if leads else 0)
-                z[i] = np.float64(bit[i]) * np.float64(mine + after - 2 * likely) + np.float64(known)
-            pack(z, n, p, out[c, 3 * low : 3 * (low + n)])
-    release(room.ctypes.data)
-    release(z.ctypes.data)

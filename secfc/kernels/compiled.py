@@ -281,23 +281,6 @@ class CompiledKernels:
                 return -1
         return self._small.weigh(answers, weights, primes, out)  # finds the wrong answer
 
-    def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
-        k, stride = packed.shape
-        # The loop checks no bounds.
-        if stride % 3 or 3 * coefficients.shape[1] != k * stride or out.shape != coefficients.shape[:1]:
-            raise ValueError("coefficients or buffer do not fit the answer")
-        return bool(
-            _loops.combine(
-                _read(packed, _U8, 2),
-                k,
-                stride // 3,
-                _read(coefficients, _F64, 2),
-                p,
-                _write(out, _F64, 1),
-                out.size,
-            )
-        )
-
     def nearest(self, digits: Shares, radix: MixedRadix, sizes: Ints, tolerance: float) -> Compared:
         count, k, rows = digits.shape
         if count != len(radix.primes) or k != sizes.size or not k:
@@ -353,28 +336,6 @@ class CompiledKernels:
             chunks,
             words,
         )
-
-    def deal_choice(self, pair: tuple[Bytes, Bytes], flips: Bools, halves: Bytes, p: int, out: Bytes) -> None:
-        entries = _entries(pair, flips, halves)
-        if out.shape != halves.shape:
-            raise ValueError("the halves differ in shape")
-        _loops.deal_choice(*entries, _read(halves, _U8, 2), p, _write(out, _U8, 2))
-
-    def choose_entries(
-        self,
-        pair: tuple[Bytes, Bytes],
-        opened: Bools,
-        halves: Bytes,
-        masks: Bytes,
-        first: bool,
-        p: int,
-        out: Bytes,
-    ) -> None:
-        entries = _entries(pair, opened, halves)
-        if not pair[0].shape == masks.shape == out.shape:
-            raise ValueError("masks do not fit the entries")
-        known = _read(halves, _U8, 2), _read(masks, _U8, 2)
-        _loops.choose_entries(*entries, *known, first, p, _write(out, _U8, 2))
 
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:
         _check_leaves(bits, start, out)

@@ -175,13 +175,6 @@ class Kernels(Protocol):
     def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
         """The weighted sum of all rows as packed residues, in the shape of an answer; else as `decode`."""
 
-    def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
-        """Linear combinations of an answer's residues, reduced, if they are residues modulo p.
-
-        The answer has shape (k, 3 * rows), centred coefficients (c, k * rows), `out` (c,). Returns False if
-        an integer is not below p. Only with True is `out` valid.
-        """
-
     def nearest(self, digits: Shares, radix: MixedRadix, sizes: Ints, tolerance: float) -> Compared:
         """The set with the least quotient D / |S_h|^2 for each row, of scaled squared distances D.
 
@@ -201,31 +194,6 @@ class Kernels(Protocol):
         Canonical residues x have shape (P, k, 3 * m), and rows [start, start + rows) are compared. `out` has
         shape (chunk, chunks, pairs, W), 64 W >= rows. Row j W + w is bit j of word w, and bits after the last
         row are 0. Digits and their bits go from high to low, `chunk` bits to a chunk. P divides `chunks`.
-        """
-
-    def deal_choice(self, pair: tuple[Bytes, Bytes], flips: Bools, halves: Bytes, p: int, out: Bytes) -> None:
-        """E1's halves of the values for choosing between two entries by a bit that is opened as bit ^ flip.
-
-        Masks of each entry have shape (c, 3 * n), flips (n,), and the uniform halves of E0, like `out`,
-        (1 + 2 c, 3 * n). Both halves add up to the flip, to the mask of the entry for an opened 0, and to
-        that of the other. All residues are below p.
-        """
-
-    def choose_entries(
-        self,
-        pair: tuple[Bytes, Bytes],
-        opened: Bools,
-        halves: Bytes,
-        masks: Bytes,
-        first: bool,
-        p: int,
-        out: Bytes,
-    ) -> None:
-        """An evaluator's half of the chosen entries under new masks, (c, 3 * n), from the masked entries.
-
-        `opened` is 1 if the second is chosen, xor flip. `halves` are this evaluator's from `deal_choice`, and
-        `masks`, shape (c, 3 * n), its half of the new masks. `first` is True for E0, which adds the values
-        that both know. Entries and halves that others sent need not be below p.
         """
 
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:

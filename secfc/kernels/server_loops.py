@@ -23,7 +23,6 @@ from secfc.kernels.blocks import (
     garner,
     loop,
     pack,
-    unpack,
 )
 from secfc.kernels.lanes import TERMS, release, rent
 
@@ -131,51 +130,6 @@ def weigh(addresses, weights, answers, primes, first, last, out, count, k, rows)
             break
     release(total.ctypes.data)
     release(largest.ctypes.data)
-    return right
-
-
-@loop(int64(OCTETS, int64, int64, FLOATS, int64, FLOATS, int64))
-def combine(packed, k, rows, coefficients, p, out, several):
-    """out[c] = sum of coefficients[c] times the integers, reduced. Returns whether all are below p.
-
-    Shapes (k, 3 * rows), (several, k * rows) and (several,).
-    """
-    packed, coefficients = carray(packed, (k, 3 * rows)), carray(coefficients, (several, k * rows))
-    out, inverse, modulus = carray(out, several), 1.0 / p, float(p)
-    residues = carray(rent(4 * LONG), LONG, np.int32)
-    sums, right = carray(rent(8 * _SUMS), _SUMS, np.float64), True
-    out[:] = 0.0
-    for h in range(k):
-        if not right:
-            break
-        for low in range(0, rows, LONG):
-            b = min(LONG, rows - low)
-            unpack(packed[h, 3 * low : 3 * (low + b)], b, residues)
-            largest = np.int32(0)
-            for i in range(b):
-                largest = max(largest, residues[i])
-            if largest >= p:
-                right = False
-                break
-            whole = b // _SUMS * _SUMS
-            for c in range(several):
-                factors = coefficients[c, h * rows + low : h * rows + low + b]
-                sums[:] = 0.0
-                # A sum adds at most 33 products below 2**47: below 2**53.
-                for start in range(0, whole, _SUMS):
-                    source, factor = residues[start : start + _SUMS], factors[start : start + _SUMS]
-                    for i in range(_SUMS):
-                        sums[i] += factor[i] * source[i]
-                for i in range(b - whole):
-                    sums[i] += factors[whole + i] * residues[whole + i]
-                total = out[c]
-                for i in range(_SUMS):
-                    quotient = (sums[i] * inverse + ROUND) - ROUND
-                    total += sums[i] - quotient * modulus
-                quotient = (total * inverse + ROUND) - ROUND
-                out[c] = total - quotient * modulus
-    release(residues.ctypes.data)
-    release(sums.ctypes.data)
     return right
 
 

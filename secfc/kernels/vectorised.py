@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.field.array_types import Bools, Floats, Ints, Labels, Shares
+from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, triples, unpack
 from secfc.field.residues import BLOCK, centre, matmul, reduce, squared_norms
@@ -14,9 +14,6 @@ from secfc.kernels.threads import ALONE, Threads
 
 _BLOCK_ELEMENTS = 1 << 17
 """float64 elements in a block of rows: 1 MiB, about an L2 cache."""
-
-_TERMS = 63
-"""Products of canonical and centred residues, each below 2**47, whose sum is below 2**53."""
 
 
 class VectorisedKernels:
@@ -139,23 +136,6 @@ class VectorisedKernels:
                 plane[:, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop] = pack(residues, p)
         return -1
 
-    def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
-        count, entries = coefficients.shape
-        octets = packed.reshape(-1)
-        total = np.zeros(count)
-        for low in range(0, entries, _BLOCK_ELEMENTS):
-            residues = unpack(octets[3 * low : 3 * min(low + _BLOCK_ELEMENTS, entries)])
-            if not (residues < p).all():
-                return False
-            factors = coefficients[:, low : low + residues.size]
-            whole = residues.size // _TERMS * _TERMS
-            lines = factors[:, :whole].reshape(count, -1, _TERMS)
-            sums = np.einsum("cbi,bi->cb", lines, residues[:whole].reshape(-1, _TERMS))
-            total += reduce(sums, p).sum(axis=1)
-            total += reduce(factors[:, whole:] @ residues[whole:], p)
-        out[...] = reduce(total, p)
-        return True
-
     def nearest(self, digits: Shares, radix: MixedRadix, sizes: Ints, tolerance: float) -> Compared:
         every = np.arange(digits.shape[2])
         value = radix.quotients(digits, sizes)
@@ -201,29 +181,6 @@ class VectorisedKernels:
                 bits = (digit & np.uint32(1 << places - 1 - place)) != 0
                 group = q * (places // chunk) + place // chunk
                 out[place % chunk, group] = np.packbits(bits, axis=2, bitorder="little").view("<u8")[..., 0]
-
-    def deal_choice(self, pair: tuple[Bytes, Bytes], flips: Bools, halves: Bytes, p: int, out: Bytes) -> None:
-        first, second = map(unpack, pair)
-        zero, one = np.where(flips, second, first), np.where(flips, first, second)
-        values = np.concatenate([flips.astype(np.float64)[np.newaxis], zero, one])
-        out[...] = pack(reduce(values - unpack(halves), p), p)
-
-    def choose_entries(
-        self,
-        pair: tuple[Bytes, Bytes],
-        opened: Bools,
-        halves: Bytes,
-        masks: Bytes,
-        first: bool,
-        p: int,
-        out: Bytes,
-    ) -> None:
-        columns, (mine, after), known = out.shape[0], map(unpack, pair), unpack(halves)
-        likely, other = np.where(opened, after, mine), np.where(opened, mine, after)
-        half = unpack(masks) - np.where(opened, known[1 + columns :], known[1 : 1 + columns])
-        # Below 2**48 + 2**26: a flip's half times a difference of residues.
-        half += known[0] * (other - likely) + (likely if first else 0.0)
-        out[...] = pack(reduce(half, p), p)
 
     leaf_products = staticmethod(bitwise.leaf_products)
     leaves = staticmethod(bitwise.leaves)

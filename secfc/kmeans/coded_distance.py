@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from secfc.field.array_types import Floats, Ints, Labels, Shares
-from secfc.field.packing import PackedResidues, pack
+from secfc.field.packing import PackedResidues
 from secfc.field.residues import reduce, squared_norms
 from secfc.kernels import Kernels
 from secfc.kernels.threads import parts
@@ -25,17 +25,12 @@ _FEW = 2
 """If fewer than one row in this many moved, sums are updated by the moved rows only."""
 
 
-_SQUARED_ROWS = 1 << 14
-"""Rows whose shares are squared at a time."""
-
 _ANSWERED_ROWS = 768
 """Pieces of answers have a multiple of so many rows, and this is one of the compiled loop's block."""
 
 _PIECES = 4
 """Pieces of answers for each thread. With more, faster threads can take work from a slow one."""
 
-_STORED = 2
-"""Residues whose work takes as long as storing a byte of a share in memory that was not used before."""
 
 _SUMMED_COLUMNS = 8
 """Sums are updated in multiples of this many columns: the compiled loop processes as many together."""
@@ -70,42 +65,6 @@ class CodedPoints:
 
     def __repr__(self) -> str:
         return f"CodedPoints(shape={self._shares.shape})"
-
-    def store(self, residues: PackedResidues, start: int) -> None:
-        """Keep shares of rows from `start`: residues of shape (P, width, rows)."""
-        planes, threads = residues.planes(), self._kernels.threads
-
-        def store(primes: slice) -> None:
-            self._kernels.store(planes[primes], self._primes[primes], self._shares[primes], start)
-
-        size = _STORED * planes.size
-        several = threads.for_work(size)
-        if several == 1:  # a share of a few rows takes microseconds
-            self._kernels.store(planes, self._primes, self._shares, start)
-        else:
-            threads.each(store, parts(len(planes), several), size=size)
-
-    def shares(self, index: int, rows: slice) -> Shares:
-        """The shares of some rows modulo one prime, (width, rows), centred."""
-        return self._shares[index, :-1, rows]
-
-    def norms(self, index: int, rows: slice) -> Shares:
-        """Their squared norms, (rows,), reduced."""
-        return self._shares[index, -1, rows]
-
-    def keep(self, runs: list[slice]) -> None:
-        """Delete all rows outside these ascending runs, in place. Call it before the first question."""
-        planes, columns, _ = self._shares.shape
-        entries, m = self._shares.reshape(-1), sum(run.stop - run.start for run in runs)
-        at = 0
-        for line in range(planes * columns):
-            for run in runs:
-                first, length = line * self._shares.shape[2] + run.start, run.stop - run.start
-                entries[at : at + length] = entries[first : first + length]  # never beyond the next read
-                at += length
-        self._shares = entries[:at].reshape(planes, columns, m)
-        if self._weights is not None:
-            self._weights = np.concatenate([self._weights[run] for run in runs])
 
     def ask(self, sets: Labels, sizes: Ints, residues: int, about: tuple[int, ...] = ()) -> None:
         """Prepare to answer about these sets, shape (m,), modulo the first `residues` primes.
@@ -143,34 +102,6 @@ class CodedPoints:
             slice(start + one.start, start + one.stop) for one in parts(rows, count, multiple=_ANSWERED_ROWS)
         ]
         threads.each(answer, [(index, piece) for piece in pieces for index in range(len(asked))], size=size)
-        return packed
-
-    def set_shares(self, sets: Labels) -> PackedResidues:
-        """Shares of the sum of the rows of each set, (P, width, k)."""
-        planes, columns, _ = self._shares.shape
-        packed = PackedResidues.empty((planes, columns - 1, self._k))
-        sums = self._sums_of_sets(planes, sets)
-        for one, p, plane in zip(sums, self._primes, packed.planes(), strict=True):
-            plane[:] = pack(np.ascontiguousarray(reduce(one, p)[:, :-1].T), p)
-        return packed
-
-    def square_shares(self, sets: Labels) -> PackedResidues:
-        """Squares of the shares, column by column, summed over each set, (P, width, k).
-
-        They lie on polynomials of degree 2(ell + t - 1), which reveal more than the sums, so mask them.
-        """
-        planes, columns, m = self._shares.shape
-        packed = PackedResidues.empty((planes, columns - 1, self._k))
-        for index, (p, plane) in enumerate(zip(self._primes, packed.planes(), strict=True)):
-            sums = np.zeros((self._k, columns - 1))
-            for start in range(0, m, _SQUARED_ROWS):
-                rows = slice(start, min(start + _SQUARED_ROWS, m))
-                block = np.zeros((columns, rows.stop - rows.start), dtype=np.float32)
-                # Reduced residues are below 2**23 + 4 and integers: float32 holds them. 2**29 add up exactly.
-                block[:-1] = reduce(self.shares(index, rows).astype(np.float64) ** 2, p)
-                sums += self._added_up(block, sets[rows], rows)[:, :-1]
-            sums /= self._alone(sets)[:, np.newaxis]
-            plane[:] = pack(np.ascontiguousarray(reduce(sums, p).T), p)
         return packed
 
     def _sums_of_sets(self, count: int, sets: Labels) -> Floats:

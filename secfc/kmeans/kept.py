@@ -1,7 +1,5 @@
 """Distances of the round before: those to sets that did not change need not be asked for again."""
 
-from typing import Any
-
 import numpy as np
 
 from secfc.field.array_types import Ints, Labels, Shares
@@ -67,17 +65,3 @@ class KeptDistances:
     def end_round(self, sets: Labels) -> None:
         """A round about these sets was decoded whole."""
         self._sets, self._held = sets.copy(), self._keeps
-
-    def standing(self, asked: tuple[int, ...]) -> dict[str, Any]:
-        """When a round has just asked for these sets: what this and the next take of the round before."""
-        others = np.setdiff1d(np.arange(self._k), asked) if asked else np.empty(0, dtype=np.int64)
-        kept = self._digits[:, others].astype(np.int32) if asked else None
-        return {"sets": self._sets, "others": others, "kept": kept}
-
-    def stand(self, standing: dict[str, Any]) -> None:
-        """Stand where another stood that was made for as many rows and sets."""
-        self._sets, kept = standing["sets"], standing["kept"]
-        self._held = kept is not None
-        if kept is not None:
-            self._digits = np.zeros((len(kept), self._k, self._m), dtype=np.float32)
-            self._digits[:, standing["others"]] = kept

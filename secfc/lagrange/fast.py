@@ -9,22 +9,17 @@ encoding into one of them (docs/protocol.md, "Many clients"). The matrix of `sec
 same residues and is faster for few clients.
 """
 
-from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
 
-from secfc.field.array_types import Floats, Ints
+from secfc.field.array_types import Floats
 from secfc.field.primes import Prime
-from secfc.field.residues import centred, inverse, reduce
-from secfc.field.transform import backward, bit_reversal, forward, powers_of_root, roots
+from secfc.field.residues import inverse, reduce
+from secfc.field.transform import forward, powers_of_root, roots
 from secfc.kernels.interface import EncodingTransform
 from secfc.lagrange.basis import inverses
 from secfc.lagrange.points import order_of_root
-
-WEIGHTS_FROM = 384
-"""Number of responders from which the transform is faster. It takes 2.4 ms at 511 and 1.8 ms at 255, the
-matrix 4.3 and 0.6 ms."""
 
 
 def encoding_transform(prime: Prime, *, n: int, coded: int) -> EncodingTransform:
@@ -64,39 +59,6 @@ def encoding_transform(prime: Prime, *, n: int, coded: int) -> EncodingTransform
     )
 
 
-def fast_decoding_weights(prime: Prime, *, n: int, coded: int, ell: int, responders: Sequence[int]) -> Floats:
-    """`secfc.lagrange.basis.decoding_weights` for many responders, with client numbers from 1 to n.
-
-    w_j = 1 / M'(alpha_j) sum_u M(beta_u) / (beta_u - alpha_j), where M(z) is the product of z - alpha_j over
-    the responders.
-    """
-    p, g = prime.p, prime.generator
-    order = order_of_root(max(n, coded))
-    root_powers, inverse_root_powers = roots(prime, order)
-    chosen: Ints = np.asarray(responders, dtype=np.int64) - 1
-    alpha = np.array([g * power % p for power in powers_of_root(prime, order)], dtype=np.int64)
-    polynomial = _product_of_roots(alpha[chosen], prime, order)
-    natural = bit_reversal(order)
-
-    def at_roots(coefficients: Floats) -> Floats:
-        """Values at every power of omega."""
-        folded = _folded(coefficients[:, np.newaxis], order, p)
-        values: Floats = forward(folded, root_powers, p)[natural, 0]
-        return values
-
-    # M'(g omega**j): its coefficients i m_i, times powers of g, at the powers of omega.
-    scale = [centred(i * pow(g, i - 1, p), p) for i in range(1, polynomial.size)]
-    derivative = reduce(polynomial[1:] * np.array(scale, dtype=np.float64), p)
-    slopes: Floats = at_roots(derivative)[chosen]
-    unwind, spectrum = _convolution(prime, order)
-    values = np.zeros((order, 1))
-    values[:ell, 0] = reduce(at_roots(polynomial)[:ell] * unwind[:ell], p)
-    product = reduce(forward(values, root_powers, p) * spectrum[:, np.newaxis], p)
-    sums = reduce(backward(product, inverse_root_powers, p)[chosen, 0], p)
-    inverse_slopes = inverses(np.mod(slopes, p).astype(np.int64), p).astype(np.float64)
-    return reduce(-sums * reduce(inverse_slopes, p), p)
-
-
 def _convolution(prime: Prime, order: int) -> tuple[Floats, Floats]:
     """omega**-u for every u, and the transform of K divided by the order, both of shape (order,)."""
     p = prime.p
@@ -114,32 +76,3 @@ def _shifted(prime: Prime, order: int) -> list[int]:
 
 def _running_product(factors: list[int], p: int) -> list[int]:
     return list(accumulate(factors, lambda a, b: a * b % p, initial=1))
-
-
-def _product_of_roots(zeros: Ints, prime: Prime, order: int) -> Floats:
-    """Coefficients of prod (z - zero), lowest first, by a tree of products. At most `order` zeros."""
-    p = prime.p
-    polynomials: Floats = np.zeros((2, order))
-    polynomials[0] = 1.0
-    polynomials[:, : zeros.size] = [reduce(-zeros.astype(np.float64), p), np.ones(zeros.size)]
-    while polynomials.shape[1] > 1:
-        a, b = polynomials[:, ::2], polynomials[:, 1::2]
-        size = 2 * (polynomials.shape[0] - 1)
-        root_powers, inverse_root_powers = roots(prime, size)
-        # A product has size + 1 coefficients. The highest wraps around onto the lowest and is subtracted.
-        top = reduce(a[-1] * b[-1], p)
-        spectra = [forward(_folded(x, size, p), root_powers, p) for x in (a, b)]
-        wrapped = backward(reduce(spectra[0] * spectra[1], p), inverse_root_powers, p)
-        product = np.vstack([reduce(wrapped, p) * inverse(size, p), top])
-        product[0] -= top
-        polynomials = reduce(product, p)
-    coefficients: Floats = polynomials[: zeros.size + 1, 0]
-    return coefficients
-
-
-def _folded(x: Floats, size: int, p: int) -> Floats:
-    """Coefficients modulo z**size - 1, padded with zeros to `size`, from at most 2 size coefficients."""
-    folded = np.zeros((size, x.shape[1]))
-    folded[: min(size, x.shape[0])] = x[:size]
-    folded[: max(0, x.shape[0] - size)] += x[size:]
-    return reduce(folded, p)

@@ -48,22 +48,6 @@ class ReedSolomon:
             row = row * self._points % self._p
         return reduce(rows.astype(np.float64), self._p)
 
-    def parity(self, factors: Floats) -> Floats:
-        """Weights, shape (N,), with which every codeword sums to 0: reduced residues.
-
-        They combine the N - s parity checks with these centred residues.
-        """
-        return (
-            matmul(factors[np.newaxis], self._parity, self._p)[0]
-            if factors.size
-            else np.zeros(self._points.size)
-        )
-
-    @property
-    def redundancy(self) -> int:
-        """N - s."""
-        return int(self._points.size) - self._dimension
-
     def contains(self, words: Floats) -> bool:
         """Whether every column, shape (N, words), of reduced residues is a codeword."""
         if self._parity.shape[0] == 0:

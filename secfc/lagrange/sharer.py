@@ -120,16 +120,6 @@ class Sharer:
 
         return self._encoded(fill, job.width, b + more)
 
-    def cover(self, count: int) -> list[PackedResidues]:
-        """Every client's shares, shape (P, count, 1), of uniformly random polynomials."""
-
-        def fill(values: Floats, p: int, turn: Callable[[], Turns]) -> None:
-            with turn():
-                covers = self._masks.uniform(p, values.shape)
-            values[...] = covers
-
-        return self._encoded(fill, count, 1)
-
     def deal(self, rows: Floats, covers: int) -> Bytes:
         """The packed results of `share` and `cover`, concatenated for each client: (n, bytes).
 

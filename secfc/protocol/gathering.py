@@ -50,7 +50,7 @@ class Gathering:
         self.require(len(self.members))
 
     def silence(self, clients: Collection[int], liars: int) -> None:
-        """Use nothing of these clients, of whom `liars` or more lie. TooManyFaultsError if too few are left."""
+        """Use nothing of these clients, of whom `liars` or more lie. Raises what `require` does."""
         self.silent, self._silenced = set(clients), liars
         self.require(len(self.members))
 

@@ -96,10 +96,6 @@ class Introductions:
         """The fewest rows of others in a set of which all parties consent to open the mean."""
         return max(one.smallest for one in self._hellos.values())
 
-    def checks(self, party: int) -> bytes:
-        """A party's commitment to its first value for a check of shares."""
-        return self._hellos[party].checks
-
     def layout(self) -> Layout:
         """The rows of each client or owner: as deposited, otherwise as the clients said."""
         if isinstance(self._job.rows, Deposited):

@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from secfc.errors import LimitError, ParameterError
 from secfc.errors.codes import Code
-from secfc.field.array_types import Ints, Labels
 from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.job_checks import check_smallest_spread
@@ -184,30 +181,6 @@ class Limits:
         if forbidden:
             raise LimitError(
                 f"{name}: the party's limits forbid sharing column {forbidden[0]!r} (limits.never_shared)"
-            )
-
-    def check_revealed(self, job: Job, *, name: str, layout: Layout, labels: Labels) -> None:
-        """Raise LimitError if a cluster to open is too small, with or without a recipient's own rows.
-
-        `labels`, shape (m,), int32, are those of all rows that are included.
-        """
-        if not job.opened.to:
-            return
-        self._check_opened(job, layout.hidden_among(labels, job.k), name=name, others="")
-        for client in job.opened.to if not layout.common else ():
-            others = layout.hidden_among(labels, job.k, client)
-            # A cluster with only the recipient's own rows reveals to it just that no other rows are in it.
-            self._check_opened(job, others, name=name, others=f" that are not client {client}'s, who gets it")
-
-    def _check_opened(self, job: Job, sizes: Ints, *, name: str, others: str) -> None:
-        for what, smallest in (("centres", self.smallest_set), ("spreads", job.opened.spread or 1)):
-            small = np.flatnonzero((sizes > 0) & (sizes < smallest))
-            if not small.size:
-                continue
-            raise LimitError(
-                f"{name} opens {what} only of clusters of at least {smallest} rows, but cluster "
-                f"{small[0]} has {sizes[small[0]]}{others}",
-                code=Code.LIMIT_SMALLEST_SET,
             )
 
 

@@ -13,7 +13,7 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Ints, Labels
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.residues import MAX_ROWS
-from secfc.kmeans.sets import rows_hidden_among, set_weights
+from secfc.kmeans.sets import rows_hidden_among
 from secfc.protocol.job.cases import LabelsOnly
 from secfc.protocol.job.job import Job
 
@@ -72,10 +72,6 @@ class Layout:
         for amount, parts in held.items():
             most, total = max(parts), sum(parts)
             yield most / (total or 1), parts.index(most) + 1, amount.format(most, total)
-
-    def divisors(self, sets: Labels, k: int) -> Ints:
-        """The divisor of each set's sum (`secfc.kmeans.sets.set_weights`), shape (k,)."""
-        return set_weights(sets, k, self.weights)
 
     def hidden_among(self, sets: Labels, k: int, client: int | None = None) -> Ints:
         """How many rows each set counts for in limits (`rows_hidden_among`), without those of `client`."""

@@ -29,7 +29,7 @@ class Hello(ToServer, number=0, phase="identify"):
 
 
 class Plan(FromServer, number=1, phase="identify"):
-    """The introductions of all parties in order of their numbers, and weights and start labels of all rows."""
+    """The introductions of all parties in order, and weights and start labels of all rows."""
 
     work = "share"
     states = frozenset({State.IDENTIFY})

@@ -31,11 +31,10 @@ Most = Callable[[Bounds], int]
 """An upper bound that follows from the job and its rows."""
 
 _COUNT = struct.Struct("<I")
-_CLIENT = struct.Struct("<H")
-# rows, fewest rows of others, digests of start labels and of weights, ephemeral key, commitments, signature
-_INTRODUCTION = struct.Struct(
-    f"<II{DIGEST_BYTES}s{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s"
-)
+
+
+# rows, fewest rows of others, digests of start labels and of weights, ephemeral key, commitment, signature
+_INTRODUCTION = struct.Struct(f"<II{DIGEST_BYTES}s{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s")
 _MOST_PARTIES = MAX_CLIENTS + COMPARERS
 _ELEMENT_BYTES = 8
 _BIN_BYTES = 4
@@ -86,7 +85,7 @@ def _one(layout: str) -> Encoding:
 
 
 COUNT = _one("<I")
-CLIENT = _one("<H")
+
 
 
 def flag(name: str) -> Encoding:
@@ -204,12 +203,12 @@ ALL_STARTS = Encoding(
 
 
 def _pack_introduction(one: Introduction) -> bytes:
-    digests = one.start, one.weights, one.ephemeral, one.commitment, one.checks
+    digests = one.start, one.weights, one.ephemeral, one.commitment
     return _INTRODUCTION.pack(one.rows, one.smallest, *digests, one.signature)
 
 
 def _introduction_of(data: bytes | memoryview) -> Introduction:
-    rows, smallest, start, weights, ephemeral, commitment, checks, signature = _INTRODUCTION.unpack(data)
+    rows, smallest, start, weights, ephemeral, commitment, signature = _INTRODUCTION.unpack(data)
     return Introduction(
         rows=rows,
         smallest=smallest,
@@ -217,7 +216,6 @@ def _introduction_of(data: bytes | memoryview) -> Introduction:
         weights=weights,
         ephemeral=ephemeral,
         commitment=commitment,
-        checks=checks,
         signature=signature,
     )
 

@@ -141,12 +141,6 @@ def header_of(kind: type[Message], *, run: bytes, sender: int, recipient: int, r
     return _HEADER.pack(MAGIC, kind.number, run, sender, recipient, round_)
 
 
-def run_of(header: bytes) -> bytes:
-    """The run that a header names."""
-    run: bytes = _HEADER.unpack(header)[2]
-    return run
-
-
 def _read_header(reader: Reader) -> tuple[type[Message], bytes, int, int, int]:
     magic, number, run, sender, recipient, round_ = reader.unpack(_HEADER)
     check_magic(magic, MAGIC)
