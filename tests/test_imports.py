@@ -132,7 +132,6 @@ def _is_known(name):
     return first in LIBRARIES | sys.stdlib_module_names
 
 
-ROOT = Path(__file__).parent.parent
 
 
 def test_folders_are_small():

@@ -1,1 +1,1 @@
-"""Public questions to the comparers."""
+"""Comparisons by three parties: masks of answers, gates for which one party deals, and their keys."""

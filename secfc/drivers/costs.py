@@ -96,7 +96,7 @@ class Costs:
 
     @property
     def rounds(self) -> int:
-        """Questions that the server asked."""
+        """Number of rounds."""
         return max((message.round for message in self.messages), default=0)
 
     @property

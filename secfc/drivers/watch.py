@@ -36,7 +36,7 @@ class Watch:
             self._log(f"phase {standing.phase}, {standing.sent_bytes} bytes sent so far")
             self._phase = standing.phase
         if standing.round != self._round:
-            self._log(f"round {standing.round} asked", logging.DEBUG)
+            self._log(f"round {standing.round}", logging.DEBUG)
             self._round = standing.round
         if standing.iteration != self._iteration:
             if standing.iteration:

@@ -1,18 +1,8 @@
-"""Labels from masked distances by three comparers, a dealer and two evaluators. None learns a distance.
+"""Operations of the program that every party runs (`secfc.kmeans.program`), one file each.
 
-The evaluators E0 and E1 have y = D + r mod Q. The dealer C has r. They open the labels and nothing else
-(docs/proofs.md, "Labels by a trio").
-
-A round: the clients mask their answers (`masking`). All three comparers make the same `Question` (`question`)
-and the keys of this round (`keys`). Each makes its role (`trio`) and passes it the messages of
-the others until the role has ended (`role`). The layers below are batches of rows (`batch`, `plan`,
-`widths`), gates on words of 64 rows (`secfc.kernels.gates`, `slicing`) and memory (`arena`).
-
-Two further questions can follow. They use the opened labels as champions (the sets that the rows are in), and
-the y, r and keys of the round. For the core of a start by separation: `Question(core=True)`, the same roles,
-`Evaluator.core`. If a set has no label: the roles of `farthest`, then `FarthestEvaluator.rows`. These rows
-move to the sets without a label in ascending order. `matches` has the levels of their tournament.
-
-`scores` finds the best of several starts. The roles of `start` and `draw` choose the rows of a start by
-k-means++. `minima` is the state of each comparer during such a start.
+A file has the halves of all roles side by side, what they open, and a plaintext version. Parties that hold
+shares, the dealer and the two evaluators run the same function; it asks `secfc.protocol.parties.party` what
+this party does. `masked` puts answers under the dealer's masks, `signs` compares them by gates
+(`secfc.comparing`), `reduction` lowers the degree of products, and `opening` opens values to all who may
+learn them. `secure` puts the operations together.
 """

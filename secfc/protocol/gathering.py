@@ -67,7 +67,7 @@ class Gathering:
         raise TooManyFaultsError(f"too few clients are left: {text}; {self.describe()}")
 
     def require_comparers(self) -> None:
-        """Raise TooManyFaultsError if a comparer is absent or asked nothing: no other can take its place."""
+        """Raise TooManyFaultsError if a comparer is absent or not used: no other can take its place."""
         comparers, left = self._job.comparers, set(self.everybody) - self.absent
         gone = [j for j in comparers if j not in left]
         if not gone:
@@ -78,7 +78,7 @@ class Gathering:
         if client in self.liars:
             raise TooManyFaultsError(f"{called}, a comparer, lied, and {without}", clients=[client])
         if client in self.silent:
-            raise TooManyFaultsError(f"{called}, a comparer, may not be asked, and {without}; {who}")
+            raise TooManyFaultsError(f"{called}, a comparer, may be lying, and {without}; {who}")
         lies = (
             ", or answers do not agree"
             if self.round and self._job.max_liars and client == comparers[1]
@@ -95,7 +95,7 @@ class Gathering:
             "found lying": self.liars,
         }
         if self.silent:
-            groups["not asked, because some accuse others and it is not known who lies"] = self.silent
+            groups["not used, because some accuse others and it is not known who lies"] = self.silent
         called = self._job.called
         texts = [f"{name}: {', '.join(map(called, sorted(who)))}" for name, who in groups.items() if who]
         return "; ".join(texts) or "no client is missing"

@@ -18,7 +18,7 @@ class Progress:
     waiting_for : int
         Number of clients whose message the server still needs to continue.
     round, iteration : int
-        Number of questions asked, and of finished iterations in the current start.
+        Number of the round, and of finished iterations in the current start.
     moved : int or None
         Rows whose label changed in the last iteration. None where nobody knows it.
     inertia : float or None

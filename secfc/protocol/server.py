@@ -131,7 +131,7 @@ class Server:
     def absent(self, client: int) -> list[Message]:
         """Stop waiting for a client or helper: its time is up, or it is known to have gone.
 
-        Before the first assignment the client is left out for the rest of the run, with its rows. Later its
+        While rows are shared, the client is left out for the rest of the run, with its rows. Later its
         rows stay in, and it may come back: its next answer counts. Raises TooManyFaultsError when too few are
         left or it compares, ParameterError when the remaining rows do not fit the job.
         """
@@ -146,6 +146,6 @@ class Server:
             gathering.absent.add(client)
             gathering.require_comparers()
             if self.state is not State.IDENTIFY:
-                return []  # it takes no part before the first question
+                return []  # it takes no part before rows are shared
         self.phase, messages = self.phase.absent(client)
         return messages

@@ -19,7 +19,7 @@ class Learned:
 def who_learned_what(
     job: Job, rounds: int, opened: Sequence[str] = (), *, names: Sequence[str] = ()
 ) -> list[Learned]:
-    """The lines for this job, whose server asked `rounds` questions.
+    """The lines for this job, whose run had so many rounds.
 
     `opened` are columns whose mean and deviation were opened before the run. `names` are those of the clients
     and then of the helpers, if they have names.
@@ -95,7 +95,7 @@ def who_learned_what(
 
 
 def _of_server(job: Job, rounds: int) -> list[Learned]:
-    centres = "the centres of all sets that it asked about"
+    centres = "the centres of all sets"
     server = f"the exact distance of every row to {centres}, in {rounds} rounds; no row and no centre"
     lines = [
         Learned("the server", server),

@@ -21,9 +21,9 @@ from secfc.kernels.interface import Bytes
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.compare import SquaredDistances, nearest, quotients
 from secfc.kmeans.in_range import RangeCheck
-from secfc.kmeans.kept import KeptDistances
 from secfc.kmeans.sets import asked_about, set_sizes
 from secfc.operations.decoding.assigned import Assigned
+from secfc.operations.decoding.kept import KeptDistances
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import right_shares
 from secfc.protocol.parties.party import COORDINATOR, Half, Party

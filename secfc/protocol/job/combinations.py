@@ -55,7 +55,7 @@ APART = {
     ("precision", "step"): "with a step rows are represented exactly",
     ("centres_epsilon", "step"): "exact rows are of no use under noise",
     ("predict", "compared"): "a prediction has one k",
-    ("predict", "n_init"): "a prediction has one question",
+    ("predict", "n_init"): "a prediction has one round",
     ("predict", "tol_moved"): "a prediction moves no centre",
     ("reveal_centres", "predict"): "a prediction opens no centre",
     ("reveal_spread", "predict"): "a prediction opens no centre",
