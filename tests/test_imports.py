@@ -132,8 +132,6 @@ def _is_known(name):
     return first in LIBRARIES | sys.stdlib_module_names
 
 
-
-
 def test_folders_are_small():
     """No folder of the package has more than 15 files."""
     folders = {path.parent for path in SOURCES} - {PACKAGE}

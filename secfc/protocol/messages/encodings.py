@@ -87,7 +87,6 @@ def _one(layout: str) -> Encoding:
 COUNT = _one("<I")
 
 
-
 def flag(name: str) -> Encoding:
     """A truth value: one byte, 0 or 1."""
 
