@@ -89,12 +89,7 @@ class Peers:
     channels: Channels  # to every other client with whom the run began
     all_channels: Channels  # to every other client and helper
     transcript: bytes  # of the handshake
-    starts: list[bytes | None]  # signed digests of start labels; None for a client that is not in the plan
+    left_out: frozenset[int]  # clients that are not in the plan
     coin: bytes = field(repr=False)  # this party's value
     commitments: dict[int, bytes]  # of all parties to their values of the coin
     smallest: int  # fewest rows of others in a cluster of which all consent to open the centre
-
-    @property
-    def left_out(self) -> set[int]:
-        """Clients that are not in the plan."""
-        return {j for j, start in enumerate(self.starts, 1) if start is None}

@@ -5,7 +5,7 @@ import pytest
 
 from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.kmeans.stopping import After, Iterated, Stopping
-from secfc.protocol.checkpoint import pack, unpack
+from secfc.drivers.calls.checkpoint import pack, unpack
 
 A, B, C = (np.array(labels, dtype=np.int32) for labels in ([0] * 10, [1] + [0] * 9, [1] * 2 + [0] * 8))
 NONE = np.full(10, -1, dtype=np.int32)

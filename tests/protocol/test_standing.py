@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secfc.protocol.checkpoint import pack, unpack
+from secfc.drivers.calls.checkpoint import pack, unpack
 
 LABELS = st.sampled_from([[], [-1, 0, 5], [-1, 40_000], [0, 255], [2**31 - 1, -(2**31)]])
 ARRAYS = st.one_of(

@@ -74,7 +74,7 @@ def test_a_share_that_a_client_which_compares_cannot_read_ends_the_run_and_accus
     )
     ending = run(drawn)
     assert str(ending.error).startswith(
-        "client 3, a comparer, may not be asked, and no other party can take its place; "
+        "client 3, a comparer, may be lying, and no other party can take its place; "
     )
     assert ending.error.clients == ()
     assert ending.faults.unread == ((7, 3),)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from secfc.agreement.logs.run_log import Entry, RunLog
 from secfc.crypto.randomness import KEY_BYTES, MaskSource
+from secfc.drivers.calls.checkpoint import pack, unpack
 from secfc.drivers.calls.envelopes import Answer, decode_answer
 from secfc.errors import SecFCError
-from secfc.protocol.checkpoint import pack, unpack
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.protocol.public_errors import PublicError
 

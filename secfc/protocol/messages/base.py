@@ -50,11 +50,8 @@ class Message:
     rounds: ClassVar[bool] = False
     """Whether `round` may be other than 0."""
 
-    alike: ClassVar[bool] = False
-    """Whether the server sends the same to all clients in a round: two that differ prove that it cheats."""
-
     signed_once: ClassVar[bool] = False
-    """Whether the server signs it once for all recipients, as all that is alike."""
+    """Whether the server sends all recipients the same, and signs it once."""
 
     with_helpers: ClassVar[bool] = False
     """Whether helpers (parties without rows and shares) send or take it as clients do."""
@@ -74,7 +71,6 @@ class Message:
             return  # a base of types
         TYPES.append(cls)
         cls.number, cls.phase, cls.work = number, phase, vars(cls).get("work", phase)
-        cls.signed_once = cls.signed_once or cls.alike
         hints = get_annotations(cls).items()  # Annotated[type, encoding]
         cls.body = Body(
             **{name: hint.__metadata__[0] for name, hint in hints if hasattr(hint, "__metadata__")}

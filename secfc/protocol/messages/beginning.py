@@ -33,7 +33,7 @@ class Plan(FromServer, number=1, phase="identify"):
 
     work = "share"
     states = frozenset({State.IDENTIFY})
-    alike = with_helpers = True
+    with_helpers = signed_once = True
 
     weights: Annotated[Ints | None, enc.WEIGHTS] = field(default=None, repr=False)
     start: Annotated[Labels | PackedLabels | None, enc.ALL_STARTS] = field(default=None, repr=False)

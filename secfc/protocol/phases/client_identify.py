@@ -129,7 +129,7 @@ class ClientIdentify(ClientPhase):
             transcript=channels.transcript,
             coin=self.handshake.coin,
             commitments={j: one.commitment for j, one in present.items()},
-            starts=[None if one is None else one.start for one in clients],
+            left_out=frozenset(j for j, one in enumerate(clients, 1) if one is None),
             smallest=max(one.smallest for one in present.values()),
         )
         if peers.left_out:

@@ -38,36 +38,25 @@ class ServerContext:
     gathering: Gathering
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Shared:
-    """What the server knows of the rows that are shared."""
-
-    planned: Layout | None = None  # includes the rows of clients that are left out later
-    cheats: tuple[int, ...] = ()  # clients that lied about shares
-    unread: tuple[Pair, ...] = ()  # pairs of dealer and recipient: one lies, nobody can tell which
-
-
-_NOTHING = Shared()
-
-
 class ServerPhase(ABC):
     """A phase of the server. For `outcome` and `found` see `secfc.protocol.server.Server`.
 
-    `planned` and `unread` are as in `Shared`, `claimed` as in `secfc.protocol.progress.Faults`. `layout` has
-    no rows of clients that are left out.
+    `planned` includes the rows of clients that are left out later, `layout` does not. `cheats`, `unread` and
+    `claimed` are as in `secfc.protocol.progress.Faults`.
     """
 
     outcome: LabelResult | None = None
     found: Sequence[LabelResult] = ()
+    cheats: tuple[int, ...] = ()
+    unread: tuple[Pair, ...] = ()
     claimed: tuple[Claim, ...] = ()
 
     def __init__(
-        self, context: ServerContext, introductions: Introductions, shared: Shared = _NOTHING
+        self, context: ServerContext, introductions: Introductions, planned: Layout | None = None
     ) -> None:
-        self.context, self.introductions, self.shared = context, introductions, shared
-        self.planned, self.unread = shared.planned, shared.unread
-        planned = shared.planned or Layout((0,) * context.job.n)
-        self.layout = planned.without(context.gathering.left_out)
+        self.context, self.introductions, self.planned = context, introductions, planned
+        nobody = Layout((0,) * context.job.n)
+        self.layout = (planned or nobody).without(context.gathering.left_out)
 
     @property
     @abstractmethod
@@ -95,11 +84,6 @@ class ServerPhase(ABC):
     def liars(self) -> tuple[int, ...]:
         """Clients that sent a wrong answer."""
         return tuple(sorted(self.context.gathering.liars))
-
-    @property
-    def cheats(self) -> tuple[int, ...]:
-        """Clients that lied about shares."""
-        return self.shared.cheats
 
     @property
     def progress(self) -> Progress:

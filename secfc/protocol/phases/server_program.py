@@ -20,7 +20,7 @@ from secfc.protocol.introductions import Introductions
 from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Message, Step, StepReport
-from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
+from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.program.clusterings import Clustering
 from secfc.protocol.program.letters import letters_of
 from secfc.protocol.program.party_of import party_of
@@ -44,9 +44,8 @@ class ServerProgram(ServerPhase):
     def __init__(
         self, context: ServerContext, introductions: Introductions, layout: Layout | None = None
     ) -> None:
-        super().__init__(context, introductions, Shared(planned=layout or introductions.layout()))
+        super().__init__(context, introductions, layout or introductions.layout())
         self.check(self.layout)
-        self._cheats: tuple[int, ...] = ()
         self._dealt = Counter[int]()  # messages with which others go to every other client
         self._round, layout, job = 0, self.layout, context.job
         self._iteration = 0
@@ -77,12 +76,7 @@ class ServerProgram(ServerPhase):
     @property
     def liars(self) -> tuple[int, ...]:
         """Clients that sent the server wrong shares of what is opened to everybody."""
-        return tuple(sorted(self._steps.me.liars - set(self._cheats)))
-
-    @property
-    def cheats(self) -> tuple[int, ...]:
-        """Clients that lied about shares."""
-        return self._cheats
+        return tuple(sorted(self._steps.me.liars - set(self.cheats)))
 
     @property
     def awaited(self) -> tuple[int, ...]:
@@ -171,7 +165,7 @@ class ServerProgram(ServerPhase):
             self.found = [self._result(one) for one in found.clusterings]
             (self.outcome,) = (one for one in self.found if one.k == found.result.k)
             self.state = State.DONE
-            known = {*self.liars, *self._cheats}
+            known = {*self.liars, *self.cheats}
             self.claimed = tuple(claim for claim in found.claimed if claim[1] not in known)
         return messages
 
@@ -205,7 +199,7 @@ class ServerProgram(ServerPhase):
             gathering.liars.update(shared.cheats)
         gathering.absent.difference_update(gathering.left_out)
         pairs = open_pairs(shared.unread, gathering.left_out)
-        self.unread, self._cheats = tuple(pairs), tuple(sorted(shared.cheats))
+        self.unread, self.cheats = tuple(pairs), tuple(sorted(shared.cheats))
         gathering.silence(self._steps.me.unsure, self.context.job.max_liars - self._steps.me.max_liars)
         gathering.require_comparers()
         self.layout, self.state = shared.layout, State.ITERATE

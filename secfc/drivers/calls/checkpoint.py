@@ -1,4 +1,4 @@
-"""The state from which a server is started again, as bytes.
+"""The state of the coordinator's conversations, as bytes, from which a run is continued.
 
 Plain values, fractions and arrays are stored as JSON and in NumPy's format without pickle, so reading them
 executes nothing.
