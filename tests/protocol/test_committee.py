@@ -9,8 +9,6 @@ from scipy.stats import kstest, uniform
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc.comparing.bounded import ANDED, lines_of, most_bounded_bytes
-from secfc.crypto.channel import Sealed
 from secfc.drivers import in_process
 from secfc.drivers.deposits import committee
 from secfc.drivers.deposits.committee import Committee
@@ -26,12 +24,10 @@ from secfc.errors import (
 )
 from secfc.kernels.threads import Threads
 from secfc.protocol.client import Client
-from secfc.protocol.job import row_layout
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
-from secfc.protocol.job.row_layout import RANGE_ROWS, Layout, RangeParts, most_range_bytes
-from secfc.protocol.messages import Hello, Plan, Share
-from secfc.protocol.messages.wire import encode
+from secfc.protocol.job.row_layout import Layout
+from secfc.protocol.messages import Hello
 from secfc.sharing.deposits import Owner, sealed_labels_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -202,10 +198,9 @@ def test_members_use_deposits_in_one_run(setup):
         run_in_process(setup)
 
 
-def test_no_share_passes_between_members_and_no_message_is_for_an_owner(setup):
+def test_no_message_is_for_an_owner(setup):
     seen = []
     run_in_process(setup, on_delivery=lambda header, _: seen.append(header))
-    assert Share.__name__ not in {header.kind for header in seen}
     assert {header.recipient for header in seen} == set(range(6))
 
 
@@ -221,12 +216,7 @@ def test_rows_beyond_the_bound_end_the_run_with_the_owners_number(monkeypatch):
         run_in_process(replace(setup_of(Committee.of(job, far, keeps=False)), rows=far))
 
 
-@pytest.mark.parametrize("rows", [RANGE_ROWS, 64])
-def test_more_owners_than_groups_are_told_apart_by_their_norms(monkeypatch, rows):
-    """In one part, and in parts of four rows."""
-    monkeypatch.setattr(row_layout, "RANGE_ROWS", rows)
-    monkeypatch.setattr(row_layout, "_FEW", rows // ANDED)
-    monkeypatch.setattr(row_layout, "most_range_bytes", row_layout.most_range_bytes.__wrapped__)
+def test_more_owners_than_groups_are_told_apart_by_their_norms(monkeypatch):
     job = make_job(n=3, k=2, t=1, ell=1, d=1, bound=4.0, seed=0)
     rows = [np.array([[float(j % 3)]]) for j in range(70)]
     rows[41] = np.array([[5.0]])
@@ -236,21 +226,6 @@ def test_more_owners_than_groups_are_told_apart_by_their_norms(monkeypatch, rows
     setup = Setup(job=made.job, rows=rows, starts=None, names=names, limits=Limits(), committee=made)
     with pytest.raises(RangeError, match=r"^rows of owners 42 are beyond the public bound"):
         run_in_process(setup)
-
-
-@pytest.mark.parametrize("sizes", [(1,) * 10_000, (3, 0, 70_000, *(1, 0, 2) * 2000), (5, 0, 1)])
-def test_parts_about_the_bound_stay_small_with_many_owners(sizes):
-    """A line belongs to one owner, so owners of one row each need as many lines as they have rows."""
-    parts = RangeParts.of(Layout(sizes, deposited=True), make_job(n=3, k=2, t=1, ell=1, d=1, bound=1.0))
-    found = np.zeros(len(sizes), dtype=int)
-    for part in range(1, parts.answers):
-        whose, numbers = parts.whose(part), parts.numbers(part)
-        assert min(numbers) > 0
-        lines = lines_of(numbers).size
-        assert lines <= 2 * RANGE_ROWS // ANDED
-        assert most_bounded_bytes(lines, 9) <= most_range_bytes(len(sizes), sum(sizes), 9)
-        found[[owner - 1 for (owner,) in whose]] += numbers
-    assert found.tolist() == list(sizes)
 
 
 def test_a_million_owners_of_a_row_fit_in_messages():
@@ -297,19 +272,6 @@ class TestMessages:
         ):
             with pytest.raises(ParameterError, match="client 1: rows, or deposits of a job with owners"):
                 Client(rows=rows, job=its, deposits=deposits, **party)
-
-    def test_a_share_from_another_member_is_refused_before_and_after_the_plan(self, setup):
-        roles, hellos = self.started(setup)
-        share = Share(run=roles.session.run, sender=2, recipient=1, part=0, sealed=Sealed(payload=bytes(16)))
-        member = roles.clients[0]
-        with pytest.raises(MessageError, match="Share: from party 2, in another run"):
-            member.receive(share)
-        mail = [caused for hello in hellos for caused in roles.server.receive(hello)]
-        (plan,) = [one for one in mail if isinstance(one, Plan) and one.recipient == 1]
-        assert encode(plan, k=3, signer=roles.signer)
-        member.receive(plan)
-        with pytest.raises(MessageError, match="Share: from party 2, out of turn in state iterate"):
-            member.receive(share)
 
     def test_labels_of_each_owner_follow_each_other(self, setup):
         assert isinstance(roles_of(setup), Roles)

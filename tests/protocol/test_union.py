@@ -19,7 +19,7 @@ from secfc.errors import (
 from secfc.protocol.messages import (
     SERVER,
     Plan,
-    Share,
+    Step,
     UnionCheck,
     UnionContinue,
     UnionDeal,
@@ -81,9 +81,9 @@ def test_messages_have_the_same_sizes_whoever_holds_what(union) -> None:
         def counting(messages):
             post(messages)
             seen.extend(
-                (type(one).__name__, one.sender, one.recipient, one.part, len(one.sealed.payload))
+                (type(one).__name__, one.sender, one.recipient, len(one.sealed.payload))
                 for one in messages
-                if isinstance(one, UnionDeal | Share)
+                if isinstance(one, UnionDeal | Step)
             )
 
         net.post = counting

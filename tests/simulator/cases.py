@@ -17,7 +17,7 @@ import pytest
 from secfc.drivers.setup import Setup
 from secfc.operations.beginning import rows as program_rows
 from secfc.protocol.job import row_layout
-from secfc.protocol.job.cases import Coded, Predict, Union
+from secfc.protocol.job.cases import Coded, LabelsOnly, Predict, Union
 from secfc.protocol.job.job import Job
 
 from .faults import Ending, Fault, Kind, Scenario, run_faulty
@@ -79,6 +79,7 @@ def draw(seed: int) -> Case:
         faults += [_fault(rng, rng.choice(("corrupt", "rot")), j) for j in liars]
     owners = [j for j, own in enumerate(setup.rows, 1) if len(own) and j not in {*liars, *gone}]
     far = rng.choice(owners) if rows_of == "clients" and owners and rng.random() < 0.05 else 0
+    far *= isinstance(setup.job.disclosure, LabelsOnly)  # with "coded" distances may be possible ones
     lies += [Lie(client=far, what="rows", how="far")] if far else []
     for _ in range(rng.choice((0, 1, 3))):
         harmless = _fault(rng, rng.choice(HARMLESS), rng.randint(1, size.n))
