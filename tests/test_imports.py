@@ -132,10 +132,13 @@ def _is_known(name):
     return first in LIBRARIES | sys.stdlib_module_names
 
 
+ROOT = Path(__file__).parent.parent
+
+
 def test_folders_are_small():
     """No folder of the package has more than 15 files."""
     folders = {path.parent for path in SOURCES} - {PACKAGE}
-    counts = {folder: len([*folder.glob("*.py")]) for folder in folders}
+    counts = {folder: len(list(folder.glob("*.py"))) for folder in folders}
     assert {folder.name: count for folder, count in counts.items() if count > 15} == {}
     assert len({path.relative_to(PACKAGE).parts[0] for path in SOURCES} | {"py.typed"}) <= 22
 

@@ -13,7 +13,7 @@ from secfc.agreement.statement import COMPLETE, LEFT_OUT, MISSED, Ending
 from secfc.drivers.calls.failures import as_error
 from secfc.errors import CheatError, PartyError, SecFCError, StorageError
 from secfc.errors.codes import Code
-from secfc.protocol.answers.decoding import ResidueError
+from secfc.protocol.messages.turns import RepeatedError
 from secfc.protocol.public_errors import TYPES, PublicError, is_ending
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "errors.md"
@@ -51,7 +51,7 @@ def test_each_type_has_a_code_of_its_own():
 
 
 def test_a_type_that_is_not_public_is_told_as_the_one_it_is_made_of():
-    assert PublicError.of(ResidueError(client=2, p=7)).kind == "MessageError"
+    assert PublicError.of(RepeatedError("Step: again")).kind == "MessageError"
 
 
 def test_an_error_of_python_is_told_without_its_text():

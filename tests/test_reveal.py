@@ -11,7 +11,6 @@ from secfc import Limits, Reveal, SecureKMeans
 from secfc.drivers import in_process
 from secfc.errors import CheatError
 from secfc.protocol.client import Client
-from secfc.protocol.opening.revealing import CentreOpening
 from secfc.protocol.parties.party import Party
 from secfc.report.learned import who_learned_what
 from secfc.tables.number_texts import number_text
@@ -118,17 +117,6 @@ def test_wrong_shares_end_the_run_instead_of_the_centres(monkeypatch):
     monkeypatch.setattr(Party, "send", send)
     with pytest.raises(CheatError, match=r"^sums: shares lie on no polynomial of their degree$"):
         reveal([FIVE[0], FIVE[1], FIVE[3]])
-
-
-def test_a_run_whose_centres_nobody_could_open_has_its_labels_and_a_warning(monkeypatch):
-    real = CentreOpening.tell
-    monkeypatch.setattr(
-        CentreOpening, "tell", lambda *given: [one for one in real(*given) if one.sender == 2]
-    )
-    with pytest.warns(secfc.FaultWarning, match="too few clients were left to open the centres"):
-        result = reveal()
-    assert result.cluster_centers is None
-    assert result.sizes.sum() == 30
 
 
 class TestEstimator:

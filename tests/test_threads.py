@@ -11,7 +11,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 import secfc
-from secfc.comparing import bounded, question
 from secfc.crypto import handshake, keystream, randomness
 from secfc.crypto.identity import Identity
 from secfc.crypto.randomness import MaskSource
@@ -24,7 +23,7 @@ from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans import coded_distance
 from secfc.lagrange import sharer
 from secfc.lagrange.sharer import Sharer
-from secfc.protocol import testimony
+from secfc.operations.beginning import random_sums
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.psu.compiled import CompiledUnionKernels
@@ -49,11 +48,8 @@ def small_pieces(monkeypatch):
         (keystream, "_BLOCK_BYTES", 96),
         (randomness, "_MOST_DRAWS", 64),
         (coded_distance, "_ANSWERED_ROWS", 32),
-        (question, "_PAIRS", 64),
-        (question, "_FEWEST_ROWS", 64),
         (post, "LEAST", 1),
-        (bounded, "_BLOCK_ROWS", 32),
-        (testimony, "drawn_together", lambda job, columns, parts: [[one] for one in columns]),
+        (random_sums, "_BLOCK_ROWS", 32),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -146,7 +142,7 @@ def test_sums_of_the_check_of_rows_are_the_same(small_pieces):
     rng, found = np.random.default_rng(7), []
     shares = rng.integers(-(2**22), 2**22, size=(2, 3, 300)).astype(np.float32)
     for many in COUNTS:
-        sums = bounded.coded_sums(
+        sums = random_sums.coded_sums(
             lambda index, rows: shares[index, :, rows],
             [slice(0, 100), slice(100, 270), slice(270, 300)],
             width=3,

@@ -5,11 +5,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from secfc.field.mixed_radix import MixedRadix
-from secfc.field.primes import primes_of
-from secfc.kernels.vectorised import VectorisedKernels
-from secfc.kmeans.compare import SquaredDistances
-from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.score import (
     INERTIA,
     SCORE,
@@ -20,8 +15,6 @@ from secfc.kmeans.score import (
     score_bits,
     score_weights,
 )
-from secfc.kmeans.search import Search
-from secfc.protocol.job.row_layout import Layout
 
 
 def test_weights_by_hand():
@@ -55,44 +48,3 @@ def test_sizes_that_are_looked_up_are_all_that_begin_another(m):
 )
 def test_of_a_score_the_first_bits_are_opened(value, opened):
     assert first_bits(value) == opened
-
-
-def search_of(order):
-    """A search of 4 rows and 2 clusters whose two starts have sets of these sizes."""
-    for seed in range(100):
-        drawn = np.random.default_rng(seed)
-        if [sorted(np.bincount(drawn.integers(2, size=4), minlength=2).tolist()) for _ in range(2)] == order:
-            return Search(
-                m=4,
-                k=2,
-                max_iter=5,
-                n_init=2,
-                init="random",
-                rng=np.random.default_rng(seed),
-                kernels=VectorisedKernels(),
-                within=RangeCheck(radius=2**30, layout=Layout((2, 2)), max_liars=0),
-            )
-    raise AssertionError("no seed has these sizes")
-
-
-@pytest.mark.parametrize("order", [[[1, 3], [2, 2]], [[2, 2], [1, 3]]])
-def test_the_start_of_least_score_is_kept_and_not_that_of_least_inertia(order):
-    search, radix = search_of(order), MixedRadix(primes_of(4))
-    # Of one row of each set, by its size; the others are at their centres.
-    own = {1: 0, 2: 2 * (10**7 - 1), 3: 9 * 10**7}
-    results = []
-    for _ in range(2):
-        sizes = search.sizes()
-        distances = np.full((2, 4), 10**12, dtype=object)
-        distances[search.sets, range(4)] = 0
-        for label, size in enumerate(sizes.tolist()):
-            distances[label, np.flatnonzero(search.sets == label)[0]] = own[size]
-        residues = np.array([(distances % p).astype(float) for p in radix.primes])
-        search.add(slice(0, 4), SquaredDistances(digits=radix.digits(residues), radix=radix, sizes=sizes))
-        results.append(search.current)
-        more = search.end_round()
-    assert not more
-    one_and_three, two_and_two = sorted(results, key=lambda result: result.score)
-    assert (one_and_three.inertia, two_and_two.inertia) == (10**7, 10**7 - 1)
-    assert (one_and_three.score, two_and_two.score) == (466_033 * 9 * 10**7, 2**22 * (10**7 - 1))
-    assert search.best is one_and_three

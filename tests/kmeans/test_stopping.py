@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.kmeans.stopping import After, Iterated, Stopping
-from secfc.drivers.calls.checkpoint import pack, unpack
 
 A, B, C = (np.array(labels, dtype=np.int32) for labels in ([0] * 10, [1] + [0] * 9, [1] * 2 + [0] * 8))
 NONE = np.full(10, -1, dtype=np.int32)
@@ -53,23 +51,3 @@ def test_where_nothing_would_change_no_assignment_follows(tol_moved):
     assert after(tol_moved=tol_moved, labels=C, asked=C) == Iterated(
         moved=2, after=After.NOTHING, converged=True
     )
-
-
-def test_a_search_that_stands_before_the_last_assignment_has_converged():
-    start, *labels = (np.array([0] * few + [1] * (10 - few), dtype=np.int32) for few in (5, 4, 3, 2))
-
-    def made():
-        rng = np.random.default_rng(0)
-        return LabelSearch(m=10, starts=(2,), max_iter=9, tol_moved=0.2, init="labels", start=start, rng=rng)
-
-    def answer(search, found):
-        search.add(np.arange(10), found)
-        return search.end_round(np.empty(0, dtype=np.int64))
-
-    before, after = made(), made()
-    assert [answer(before, found) for found in labels[:2]] == [Follows.QUESTION] * 2
-    after.stand(unpack(pack(before.standing())))
-    for search in (before, after):
-        assert answer(search, labels[2]) is Follows.END
-        (one,) = search.found
-        assert (one.n_iter, one.converged, one.labels.tolist()) == (2, True, labels[2].tolist())

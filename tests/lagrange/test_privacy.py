@@ -7,23 +7,17 @@ import numpy as np
 import pytest
 from support.rank import rank
 
-from secfc.crypto.handshake import Session
-from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.randomness import MaskSource
 from secfc.field.array_types import Floats
-from secfc.field.packing import PackedResidues, unpack
-from secfc.field.primes import PRIMES, Prime
+from secfc.field.packing import unpack
+from secfc.field.primes import PRIMES, Prime, primes_of
 from secfc.field.residues import canonical, centred
+from secfc.kernels import choose
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.sharing import recover, share
-from secfc.protocol.client import Client
-from secfc.protocol.job import row_layout
 from secfc.protocol.job.making import make_job
-from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import SERVER, Plan, Share
-
-RUN = bytes(16)
 
 
 class Tiny:
@@ -184,67 +178,33 @@ class TestStatistics:
         counts, _ = np.histogram(data, bins=128, range=(0, prime.p))
         assert chi_square(counts) > 1000
 
-    def sent_by_a_client(self, value: float) -> dict[int, list[Floats]]:
-        """Shares of M equal rows that a client sends, for each recipient and prime, all parts together."""
+    def dealt(self, value: float, parts: int = 1) -> dict[int, list[Floats]]:
+        """Shares of M equal rows that an owner deals, for each recipient and prime, all parts together."""
         job = make_job(n=5, k=2, t=2, ell=1, d=1, bound=1.0, precision=28, disclosure="coded")
-        identities = [Identity() for _ in range(5)]
-        session = Session.of(
-            job=job, roster=Roster(tuple(one.public for one in identities), Identity().public), run=RUN
-        )
-        clients = [
-            Client(
-                number=j,
-                rows=np.full((self.M if j == 1 else 0, 1), value),
-                job=job,
-                session=session,
-                identity=identities[j - 1],
-                masks=MaskSource(bytes(range(32))),
-            )
-            for j in range(1, 6)
-        ]
-        introductions = tuple(one.introduction for client in clients for one in client.start())
-        channels = [client.phase.handshake.channels(introductions) for client in clients]
-        plan = Plan(run=RUN, sender=SERVER, recipient=1, introductions=introductions)
-        sent = clients[0].receive(plan)
-        shares = [message for message in sent if isinstance(message, Share)]
-        assert [message.recipient for message in shares] == [2, 3, 4, 5] * (len(shares) // 4)
-        parts, primes = Layout((self.M, 0, 0, 0, 0)).parts(job), job.residues(self.M)
-
-        def opened(share: Share) -> Floats:
-            payload = channels[share.recipient - 1][1].open(
-                b"share", part=share.part, sealed=share.sealed.payload
-            )
-            rows = parts.share_rows(1, share.part)
-            shape = (primes, 1, rows.stop - rows.start)
-            return unpack(PackedResidues(shape=shape, payload=payload).planes())
-
-        seen = {
-            j: np.concatenate([opened(one) for one in shares if one.recipient == j], axis=-1)
-            for j in (2, 3, 4, 5)
-        }
-        assert all(planes.shape[1:] == (1, self.M) for planes in seen.values())
-        return {j: [plane[0] for plane in planes] for j, planes in seen.items()}
+        primes = primes_of(job.residues(self.M))
+        sharer = Sharer(job=job, primes=primes, masks=MaskSource(bytes(range(32))), kernels=choose(1))
+        found = [sharer.share(np.full((self.M // parts, 1), value)) for _ in range(parts)]
+        planes = {j: [unpack(part[j - 1].planes()) for part in found] for j in range(1, 6)}
+        return {j: list(np.concatenate(own, axis=-1)[:, 0]) for j, own in planes.items()}
 
     @pytest.mark.parametrize("value", [0.0, 1.0, -0.7])
-    def test_shares_that_a_client_sends_are_uniform(self, value: float) -> None:
-        for planes in self.sent_by_a_client(value).values():
+    def test_shares_that_an_owner_deals_are_uniform(self, value: float) -> None:
+        for planes in self.dealt(value).values():
             for plane, prime in zip(planes, PRIMES, strict=False):
                 counts, _ = np.histogram(plane, bins=128, range=(0, prime.p))
                 assert abs(chi_square(counts)) < 6
 
-    def test_pairs_of_shares_that_a_client_sends_are_uniform_across_primes_and_recipients(self) -> None:
-        sent = self.sent_by_a_client(1.0)
+    def test_pairs_of_shares_that_an_owner_deals_are_uniform_across_primes_and_recipients(self) -> None:
+        sent = self.dealt(1.0)
         assert len(sent[2]) > 1
         views = [(plane, prime.p) for j in (2, 3) for plane, prime in zip(sent[j], PRIMES, strict=False)]
         for (x, p), (y, q) in combinations(views, 2):
             counts, _, _ = np.histogram2d(x, y, bins=16, range=[(0, p), (0, q)])
             assert abs(chi_square(counts)) < 6
 
-    def test_shares_in_different_parts_use_different_masks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_shares_in_different_parts_use_different_masks(self) -> None:
         # Equal rows at equal places of two parts: if masks were used twice, their shares would be equal.
-        monkeypatch.setattr(row_layout, "PART_BYTES", 1)
-        monkeypatch.setattr(row_layout, "PART_ROWS", self.M // 2)
-        for planes in self.sent_by_a_client(1.0).values():
+        for planes in self.dealt(1.0, parts=2).values():
             for plane, prime in zip(planes, PRIMES, strict=False):
                 one, other = np.split(plane, 2)
                 assert (one == other).mean() < 0.001

@@ -11,19 +11,15 @@ from secfc.comparing.dealer_keys import Keys
 from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt
 from secfc.crypto.keystream import ResidueStream
 from secfc.errors import MessageError, SecFCError
-from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import centre
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
-from secfc.protocol.answers.decoding import Decoder, Weights
-from secfc.protocol.job.making import make_job
 
 COUNT = 3
 PRIMES_OF_ROUND = primes_of(COUNT)
-RADIX = MixedRadix(PRIMES_OF_ROUND)
 
 
 def keys(client: int) -> Keys:
@@ -58,9 +54,9 @@ class Round:
         ]
         bearers = range(1, self.recovery + 1)
         spares = range(self.recovery + 1, n + 1)
-        self.job = make_job(n=n, t=t, ell=ell, k=2, d=2, bound=1.0)
+        self.clients = range(1, n + 1)
         dealer = MaskDealer(
-            weights=Weights(self.job).of,
+            weights=self.weights,
             n=n,
             ell=ell,
             t=t,
@@ -89,6 +85,23 @@ class Round:
         self.masked = {client: np.concatenate(found, axis=2) for client, found in masked.items()}
         self.total = np.concatenate(total, axis=2)
 
+    def weights(self, clients):
+        """The weights with which answers of R clients add up to the sum over all segments, (primes, R)."""
+        found = [
+            np.array(lagrange_basis([one.alpha[j - 1] for j in clients], one.beta[: self.ell], p)).sum(axis=0)
+            % p
+            for one, p in zip(self.points, PRIMES_OF_ROUND, strict=True)
+        ]
+        return np.array(found)
+
+    def decoded(self, clients):
+        """What masked answers of R clients decode to, modulo each prime."""
+        for index, (weights, p) in enumerate(zip(self.weights(clients), PRIMES_OF_ROUND, strict=True)):
+            parts = [
+                int(w) * self.masked[j][index] % p for j, w in zip(clients, weights.tolist(), strict=True)
+            ]
+            yield sum(parts) % p
+
 
 def evaluate(coefficients, at, p):
     value = np.zeros_like(coefficients[0])
@@ -116,13 +129,10 @@ SETTINGS = [(3, 1, 1), (5, 1, 1), (7, 2, 1), (8, 1, 3), (9, 3, 1), (11, 2, 2)]
 @pytest.mark.parametrize(("n", "ell", "t"), SETTINGS)
 def test_any_r_masked_answers_decode_to_the_distance_and_r(kernels, n, ell, t):
     found = Round(n, ell, t, [5, 1, 9], kernels=kernels)
-    decoder = Decoder(found.job, kernels)
     expected = [(d + r) % p for d, r, p in zip(found.distances, found.total, PRIMES_OF_ROUND, strict=True)]
-    for clients in combinations(range(1, n + 1), found.recovery):
-        answers = {client: packed(found.masked[client]).planes() for client in clients}
-        decoded = RADIX.integers(decoder.decode(answers, 0, 15, RADIX))
-        for one, p in zip(expected, PRIMES_OF_ROUND, strict=True):
-            assert np.array_equal(decoded % p, one)
+    for clients in combinations(found.clients, found.recovery):
+        for one, decoded in zip(expected, found.decoded(clients), strict=True):
+            assert np.array_equal(decoded, one)
 
 
 @pytest.mark.parametrize(("n", "ell", "t"), SETTINGS[1:])
@@ -143,11 +153,10 @@ def test_long_parts_are_masked_in_blocks_and_no_run_of_masks_comes_twice():
         runs = {tuple(part) for one in masks for part in one.reshape(-1, 4).tolist()}
         assert len(runs) == 3 * 25_000
         assert all(abs(one.mean() / p - 0.5) < 5 * 12**-0.5 * 100_000**-0.5 for one in masks)
-    answers = {client: packed(found.masked[client]).planes() for client in (1, 2, 3)}
-    decoded = Decoder(found.job, BOTH[0]).decode(answers, 0, 100_000, RADIX)
-    sums = RADIX.integers(decoded)
-    for d, r, p in zip(found.distances, found.total, PRIMES_OF_ROUND, strict=True):
-        assert np.array_equal(sums % p, (d + r) % p)
+    for sums, d, r, p in zip(
+        found.decoded((1, 2, 3)), found.distances, found.total, PRIMES_OF_ROUND, strict=True
+    ):
+        assert np.array_equal(sums, (d + r) % p)
 
 
 @pytest.mark.parametrize(("n", "ell", "t"), SETTINGS)

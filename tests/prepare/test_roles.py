@@ -25,7 +25,7 @@ from secfc.prepare.preparing_wire import decode, encode
 from secfc.prepare.statistics import Sums
 from secfc.prepare.summation import Summation
 from secfc.protocol.job.making import make_job
-from secfc.protocol.messages import PREPARING, Complete, Deal, Hello, Holds, Introduce, Opening, Plan, Share
+from secfc.protocol.messages import PREPARING, Complete, Deal, Hello, Holds, Introduce, Opening, Plan, Step
 from secfc.protocol.messages import wire as encoding
 from secfc.protocol.messages.sizes import Sizes
 from secfc.protocol.messages.wire import envelope, header_of
@@ -415,7 +415,7 @@ def test_a_message_that_is_too_large_is_not_read():
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("kind", [Hello, Plan, Share])
+@pytest.mark.parametrize("kind", [Hello, Plan, Step])
 def test_a_message_of_a_run_is_none_of_a_preparation(kind):
     head = header_of(kind, run=bytes(16), sender=0, recipient=1, round_=0)
     with pytest.raises(MessageError, match=f"^{kind.__name__}: not a message of a preparation$"):

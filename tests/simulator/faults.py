@@ -19,7 +19,7 @@ from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import Choose
 from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
-from secfc.kmeans.search import LabelResult
+from secfc.kmeans.clustering import LabelResult
 from secfc.protocol.client import Client
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import KINDS, SERVER, FromServer, Message

@@ -17,7 +17,7 @@ from plaintext_baselines._rounds import NearestCentres
 from secfc.drivers.setup import Setup
 from secfc.errors import DuplicateIdError, ParameterError, PartyError, RangeError, TooManyFaultsError
 from secfc.field.array_types import Floats, Labels
-from secfc.kmeans.search import LabelResult, SearchResult
+from secfc.kmeans.clustering import LabelResult, SearchResult
 from secfc.kmeans.start import random_partition
 from secfc.protocol.job.cases import LabelsOnly, Predict
 

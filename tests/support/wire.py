@@ -36,7 +36,6 @@ from secfc.protocol.job.options import Disclosure
 from secfc.protocol.messages import SERVER, FromServer, Hello, Message, Plan, Step, StepNotice, StepReport
 from secfc.protocol.messages.wire import decode, encode
 from secfc.protocol.server import Server
-from secfc.sharing.dealing import most_checks
 from secfc.tables.ids import row_ids
 
 RUN = bytes(range(16))
@@ -161,7 +160,6 @@ class Wire:
                 weights=hello.weights,
                 smallest=hello.introduction.smallest,
                 ephemeral=self._given[j]["ephemeral"],
-                checks=most_checks(self.job),
             )
         self.introductions = [one.introduction for one in self._handshakes.values()]
         self._plan(self.introductions)

@@ -7,7 +7,7 @@ from support.preparing import SCHEMA, Preparing
 
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.prepare.summary import SUMMARY, read_summary
-from secfc.protocol.messages import Plan, Share
+from secfc.protocol.messages import Plan, StepNotice
 from secfc.protocol.phases.server_phase import ServerPhase
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -61,7 +61,7 @@ def east_vanishes(monkeypatch, kind):
     return gone, spoil
 
 
-@pytest.mark.parametrize("kind", [Plan, Share])
+@pytest.mark.parametrize("kind", [Plan, StepNotice])
 def test_a_site_that_is_lost_after_totals_ends_the_run_and_no_centre_is_opened(tmp_path, monkeypatch, kind):
     """Totals minus sums of clusters would be east's one age (tests/protocol/test_composition.py)."""
     made, (gone, spoil) = Four(tmp_path), east_vanishes(monkeypatch, kind)
@@ -81,7 +81,7 @@ def test_a_coordinator_that_leaves_a_site_out_after_totals_is_refused_by_the_oth
 ):
     made = Four(tmp_path)
     monkeypatch.setattr(ServerPhase, "_check_dispensable", lambda *_: None)
-    _, spoil = east_vanishes(monkeypatch, Share)
+    _, spoil = east_vanishes(monkeypatch, StepNotice)
     text = "LeaveOut: without client 4, whose values are in the means and deviations that were opened"
     # How many sites have refused when the run ends depends on timing.
     refused = (MessageError, TooManyFaultsError)
