@@ -11,7 +11,6 @@ from support.clinics import Clinics
 from support.organisations import Organisations
 
 from secfc.drivers.setup import Setup
-from secfc.protocol.job import row_layout
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 
@@ -61,17 +60,6 @@ def setup_of() -> Callable[..., Setup]:
 def deadlines_pass_at_a_standstill(monkeypatch: pytest.MonkeyPatch) -> None:
     """Deadlines are not in seconds: they pass when no party can continue."""
     standstill.patch(monkeypatch)
-
-
-@pytest.fixture
-def part_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Cut shares and answers in parts of this many rows."""
-
-    def cut(rows: int) -> None:
-        monkeypatch.setattr(row_layout, "PART_BYTES", 1)
-        monkeypatch.setattr(row_layout, "PART_ROWS", rows)
-
-    return cut
 
 
 @pytest.fixture

@@ -20,48 +20,12 @@ from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job
 from secfc.protocol.messages.wire import Envelope
 
-HEADER = 29
-SEALED = HEADER + 4 + 16
-"""A header, the part and the seal's tag; between them three bytes per residue."""
-
-
-def of_kind(outcome, kind):
-    return [message for message in outcome.costs.messages if message.kind == kind]
-
 
 def test_equal_seeds_give_equal_outcomes_and_messages(setup_of):
     first, second = (run_in_process(setup_of(seed=5)) for _ in range(2))
     assert first.costs.messages == second.costs.messages
     assert [list(part) for part in first.labels] == [list(part) for part in second.labels]
     assert first.history == second.history
-
-
-@pytest.mark.parametrize(("counts", "t"), [((5, 0, 7), 1), ((5, 0, 7, 2), 1), ((3, 4, 3, 4, 3), 2)])
-def test_messages_of_each_type_are_as_many_as_the_protocol_says(setup_of, counts, t):
-    outcome = run_in_process(setup_of(counts, t=t))
-    n, rounds = len(counts), max(message.round for message in outcome.costs.messages)
-    assert Counter(message.kind for message in outcome.costs.messages) == {
-        "Hello": n,
-        "Plan": n,
-        "Share": (n - np.count_nonzero(np.array(counts) == 0)) * (n - 1),
-        "Ready": n,
-        "Assignment": n * rounds,
-        "CodedDistances": n * rounds,
-        "Finish": n,
-        "Witness": n * (n - 1),
-    }
-    assert rounds == outcome.n_iter
-
-
-@pytest.mark.parametrize(("d", "ell", "width"), [(4, 1, 4), (4, 2, 2), (5, 2, 3), (1, 1, 1)])
-def test_a_share_takes_three_bytes_a_residue_and_a_fixed_header(setup_of, d, ell, width):
-    counts = (5, 0, 7, 1, 2)
-    setup = setup_of(counts, d=d, ell=ell)
-    primes = setup.job.residues(sum(counts))
-    shares = of_kind(run_in_process(setup), "Share")
-    assert {(share.sender, share.size) for share in shares} == {
-        (j, SEALED + 3 * primes * count * width) for j, count in enumerate(counts, start=1) if count
-    }
 
 
 def test_every_message_is_recorded_also_by_a_meter_that_goes_on():

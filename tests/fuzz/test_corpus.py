@@ -12,7 +12,6 @@ from support.sweeps import sweep
 
 from secfc.crypto.identity import SIGNATURE_BYTES
 from secfc.errors import MessageError
-from secfc.protocol.job import row_layout
 from secfc.protocol.messages import SERVER
 from secfc.protocol.messages.wire import HEADER_BYTES, decode, envelope
 
@@ -20,11 +19,7 @@ CORPUS = sorted((Path(__file__).resolve().parents[1] / "corpus").iterdir())
 
 
 @pytest.fixture
-def harness(monkeypatch):
-    for name in ("PART_BYTES", "PART_ROWS"):
-        monkeypatch.setattr(
-            row_layout, name, getattr(row_layout, name)
-        )  # the harness sets them; undone afterwards
+def harness():
     return Harness()
 
 

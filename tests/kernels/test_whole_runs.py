@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from support.sweeps import tries
 
 import secfc
-from secfc.protocol.job import row_layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 
@@ -65,8 +64,7 @@ def problems(draw):
 @pytest.mark.filterwarnings("ignore")
 def test_both_kernels_give_equal_runs(problem, init, precision, max_iter, seed, part):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_layout, "PART_BYTES", 1)
-        patch.setattr(row_layout, "PART_ROWS", part)
+        patch.setattr("secfc.operations.beginning.rows.BLOCK", part)
         assert_equal_with_both(*problem, init=init, precision=precision, max_iter=max_iter, seed=seed)
 
 

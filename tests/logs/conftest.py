@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from secfc.drivers.setup import Setup
-from secfc.protocol.job import row_layout
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.tables.ids import row_ids
@@ -49,9 +48,3 @@ def make(
 @pytest.fixture(scope="session")
 def setup_of():
     return make
-
-
-@pytest.fixture(autouse=True)
-def parts_of_four_rows(monkeypatch):
-    monkeypatch.setattr(row_layout, "PART_BYTES", 1)
-    monkeypatch.setattr(row_layout, "PART_ROWS", 4)

@@ -8,7 +8,6 @@ from support.wire import Wire, picture
 
 from secfc.errors import MessageError
 from secfc.protocol.client import Client
-from secfc.protocol.job import row_layout
 from secfc.protocol.messages import Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
@@ -43,14 +42,3 @@ def refuses() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def pictured() -> Callable[[Any], Any]:
     return picture
-
-
-@pytest.fixture
-def part_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Cut shares and answers in parts of this many rows."""
-
-    def cut(rows: int) -> None:
-        monkeypatch.setattr(row_layout, "PART_BYTES", 1)
-        monkeypatch.setattr(row_layout, "PART_ROWS", rows)
-
-    return cut

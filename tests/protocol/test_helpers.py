@@ -16,9 +16,8 @@ FIRST, SECOND = HELPERS = 7, 8
 
 
 @pytest.fixture
-def of(part_rows):
+def of():
     """Six clients, any two of whom may collude, and two helpers."""
-    part_rows(6)
 
     def made(rows=ROWS, **more):
         return Wire(rows, t=2, **{"k": 3, "disclosure": "labels", **more})

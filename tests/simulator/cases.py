@@ -16,7 +16,6 @@ import pytest
 
 from secfc.drivers.setup import Setup
 from secfc.operations.beginning import rows as program_rows
-from secfc.protocol.job import row_layout
 from secfc.protocol.job.cases import Coded, LabelsOnly, Predict, Union
 from secfc.protocol.job.job import Job
 
@@ -38,7 +37,7 @@ class Case:
     setup : Setup
     scenario : Scenario
     part_rows : int
-        Rows of a part, in which shares and answers are cut.
+        Half of the rows that are taken at a time.
     liars, unreliable : frozenset of int
         Clients that lie, and clients whose messages are lost.
     promised : bool
@@ -196,9 +195,7 @@ def run(case: Case) -> Ending:
 
 @contextmanager
 def parts_of(rows: int) -> Iterator[None]:
-    """Cut messages in parts of `rows` rows while the context is active."""
+    """Take twice so many rows at a time while the context is active."""
     with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(row_layout, "PART_BYTES", 1)
-        patches.setattr(row_layout, "PART_ROWS", rows)
         patches.setattr(program_rows, "BLOCK", 2 * rows)
         yield

@@ -36,11 +36,6 @@ def dying(real):
 RunLog.append, RunLog.commit = dying(RunLog.append), dying(RunLog.commit)
 """
 
-_SMALL_PARTS = """
-from secfc.protocol.job import row_layout
-row_layout.PART_BYTES, row_layout.PART_ROWS = 1, 16
-"""
-
 
 def process(code: str = "") -> subprocess.Popen:
     """A party's process that executes some code before it starts to work."""
@@ -67,9 +62,8 @@ class Killer:
     `start` replaces `ForkServer.start`. Call `carried` for each message that is carried.
     """
 
-    def __init__(self, seed: int, *, most: int, small_parts: bool = True) -> None:
+    def __init__(self, seed: int, *, most: int) -> None:
         self._rng, self._left, self.most = random.Random(seed), most, most
-        self._code = _SMALL_PARTS if small_parts else ""
         self.started: list[subprocess.Popen] = []
         self.in_writes = self.from_outside = 0
         self._at = self._draw()
@@ -79,7 +73,7 @@ class Killer:
 
     def start(self) -> subprocess.Popen:
         """Start a process. One in two will kill itself."""
-        code = self._code
+        code = ""
         if self._left and self._rng.random() < 0.5:
             self._left -= 1
             self.in_writes += 1

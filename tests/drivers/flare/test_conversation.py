@@ -26,7 +26,7 @@ from secfc.errors import (
     PartyError,
     TooManyFaultsError,
 )
-from secfc.protocol.messages import Finish, Plan, StepNotice
+from secfc.protocol.messages import Plan, StepNotice
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -106,48 +106,6 @@ def test_a_site_lost_before_sharing_is_left_out_while_r_are_left(organisations, 
     assert names_of_lost(network) == {"site-2": "PartyError: site-2: no answer within 1 s"}
     assert report.faults.left_out == (2,)
     assert report.counts == [20, 0, 25, 5]
-
-
-def test_centres_go_to_the_named_sites_although_a_spare_one_vanishes_with_the_result(
-    organisations, monkeypatch
-):
-    made = organisations(20, 10, 30, 5, reveal_centres=["site-1", "site-3"])
-    for name in made.sites:
-        made.configure(name, more='[limits]\nreveal_centres = ["site-1", "site-3"]\n')
-    network = Network(made, spoil=vanishes(monkeypatch, Finish, 2), deadline=1.0)
-    network.run()
-    assert_exact(made, network)
-    assert sorted(path.parent.parent.name for path in made.folder.glob("results-*/*/centres.csv")) == [
-        "results-site-1",
-        "results-site-3",
-    ]
-
-
-def test_where_too_few_are_left_to_open_the_centres_sites_have_their_labels(organisations, monkeypatch):
-    made = organisations(20, 10, 30, 5, 8, reveal_centres=["site-1"])
-    for name in made.sites:
-        made.configure(name, more='[limits]\nreveal_centres = ["site-1"]\n')
-    network = Network(made, spoil=vanishes(monkeypatch, Finish, 2, 4), deadline=1.0)
-    network.run()
-    assert_exact(made, network)
-    assert sorted(names_of_lost(network)) == ["site-2", "site-4"]
-    assert [made.statement(name)["ended"] for name in ("site-1", "site-3", "site-5")] == ["complete"] * 3
-    assert list(made.folder.glob("results-*/*/centres.csv")) == []
-
-
-def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_too(
-    organisations, monkeypatch
-):
-    made = organisations(20, 10, 30, 5, reveal_centres=["site-1"])
-    for name in made.sites:
-        made.configure(name, more='[limits]\nreveal_centres = ["site-1"]\n')
-    network = Network(made, spoil=vanishes(monkeypatch, Finish, 2, 4), deadline=1.0)
-    with pytest.raises(
-        TooManyFaultsError, match=r"^too few parties can confirm the result to site-1, site-3; lost of 4"
-    ):
-        network.run()
-    for name in ("site-1", "site-3"):
-        assert not (made.written(name)[0] / "labels.csv").exists()
 
 
 def test_a_site_that_fails_in_round_3_is_done_without_and_tells_no_value(organisations, monkeypatch):
