@@ -276,7 +276,7 @@ def _bits(
     """
     pairs = plan.bracket.first.size
     bits = arena.words((room, "bits"), (plan.widths.chunk, plan.chunks, pairs, plan.words))
-    kernels.difference_bits(residues, plan.start, plan.question, plan.own, bits)
+    kernels.difference_bits(residues, plan.start, plan.rows, plan.differences, bits)
     parity = arena.words((batch, "parity"), (pairs, plan.words))
     np.bitwise_xor.reduce(bits[-1, plan.per_digit - 1 :: plan.per_digit], axis=0, out=parity)
     return bits.reshape(plan.widths.chunk, -1), parity.reshape(-1)

@@ -6,13 +6,13 @@ from functools import cache, cached_property, lru_cache
 import numpy as np
 
 from secfc.comparing.widths import FEW, USUAL, WIDE, GateWidths, Group, levels
-from secfc.field.array_types import Bools, Ints, Labels
+from secfc.field.array_types import Bools, Ints
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
 from secfc.field.residues import centred
 from secfc.kernels.gates import ONES
 from secfc.kernels.interface import Differences, Words
-from secfc.kernels.slicing import WORD_BYTES, at_most, words_of
+from secfc.kernels.slicing import WORD_BYTES, words_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class Bracket:
 
     `first` and `second`, shape (pairs,), are as in `Differences`. The outcome of a pair is whether the second
     strictly beats the first. `inputs` are the pairs that each AND takes, shape (n, outputs). `negated` says
-    whether it takes their negations. Pairs with the own column are negated where the slot is above it.
+    whether it takes their negations.
     """
 
     first: Ints = field(repr=False)
@@ -52,14 +52,11 @@ class Bracket:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchPlan:
-    """A batch: rows of residues from `start` on, each compared as the bracket says.
-
-    `own`, shape (rows,), is an argument of `Kernels.difference_bits`.
-    """
+    """A batch: rows of residues from `start` on, each compared as the bracket says."""
 
     bracket: Bracket
-    question: Differences
-    own: Labels = field(repr=False)
+    differences: Differences
+    rows: int
     widths: GateWidths
     start: int = 0
 
@@ -69,21 +66,15 @@ class BatchPlan:
 
         It stands for any column with weight 2 while all others have weight 0. Few are compared by wide gates.
         """
-        question = Differences(
+        differences = Differences(
             columns=np.append(np.arange(columns), 0),
             weights=np.array([[0.0] * columns + [float(centred(2, p))] for p in primes]),
             first=bracket.first,
             second=bracket.second,
             radix=MixedRadix(primes),
         )
-        own = np.full(rows, columns + 1, dtype=np.int32)
         widths = WIDE if bracket.first.size * rows <= FEW else USUAL
-        return cls(bracket=bracket, question=question, own=own, widths=widths)
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return self.own.size
+        return cls(bracket=bracket, differences=differences, rows=rows, widths=widths)
 
     @cached_property
     def words(self) -> int:
@@ -93,12 +84,12 @@ class BatchPlan:
     @cached_property
     def per_digit(self) -> int:
         """Chunks per mixed-radix digit."""
-        return -(-max(self.question.radix.primes).bit_length() // self.widths.chunk)
+        return -(-max(self.differences.radix.primes).bit_length() // self.widths.chunk)
 
     @cached_property
     def chunks(self) -> int:
         """Leaves per pair."""
-        return self.per_digit * len(self.question.radix.primes)
+        return self.per_digit * len(self.differences.radix.primes)
 
     @cached_property
     def wires(self) -> int:
@@ -128,9 +119,7 @@ class BatchPlan:
 
     def negations(self) -> Words:
         """Words to add to the inputs of the ANDs. The shape broadcasts to (n, outputs, W)."""
-        if self.bracket.first[0] >= 0:
-            return np.where(self.bracket.negated, ONES, np.uint64(0))[..., np.newaxis]
-        return at_most(self.own, self.bracket.first.size)[:, np.newaxis]
+        return np.where(self.bracket.negated, ONES, np.uint64(0))[..., np.newaxis]
 
 
 def most_dealt_bytes(rows: int, k: int, primes: int) -> int:

@@ -306,30 +306,29 @@ class CompiledKernels:
         return replace(found, largest=float(largest))
 
     def difference_bits(
-        self, packed: Bytes, start: int, question: Differences, own: Labels, out: Words
+        self, packed: Bytes, start: int, rows: int, differences: Differences, out: Words
     ) -> None:
-        check_differences(packed, start, question, own, out)  # the loop checks no bounds
+        check_differences(packed, start, rows, differences, out)  # the loop checks no bounds
         count, every, octets = packed.shape
         chunk, chunks, pairs, words = out.shape
-        if question.radix.inverses.shape != (count, count) or question.second.shape != (pairs,):
+        if differences.radix.inverses.shape != (count, count) or differences.second.shape != (pairs,):
             raise ValueError("the digits do not fit the primes, or the pairs each other")
-        if octets % 3 or not own.size:
+        if octets % 3 or not rows:
             raise ValueError("residues are no words, or there are no rows")
         _loops.difference_bits(
             _read(packed, _U8, 3),
             every,
             octets // 3,
             start,
-            _read(question.columns, _I64, 1),
-            question.columns.size,
-            _read(own, _I32, 1),
-            own.size,
-            _read(question.first, _I64, 1),
-            _read(question.second, _I64, 1),
+            _read(differences.columns, _I64, 1),
+            differences.columns.size,
+            rows,
+            _read(differences.first, _I64, 1),
+            _read(differences.second, _I64, 1),
             pairs,
-            _read(question.weights, _F64, 2),
-            _moduli(question.radix.primes),
-            _read(question.radix.inverses, _F64, 2),
+            _read(differences.weights, _F64, 2),
+            _moduli(differences.radix.primes),
+            _read(differences.radix.inverses, _F64, 2),
             count,
             _write(out, _U64, 4),
             chunk,

@@ -39,8 +39,7 @@ class Differences:
     """The weighted differences to compute.
 
     `columns`, shape (c,), are the compared columns in the order that decides ties. `weights` are the centred
-    residues of 2 w, shape (P, c). `first` and `second`, shape (pairs,), are slots with first < second, or -1
-    and a slot (see `Kernels.difference_bits`).
+    residues of 2 w, shape (P, c). `first` and `second`, shape (pairs,), are columns that are compared.
     """
 
     columns: Ints = field(repr=False)
@@ -183,13 +182,9 @@ class Kernels(Protocol):
         """
 
     def difference_bits(
-        self, packed: Bytes, start: int, question: Differences, own: Labels, out: Words
+        self, packed: Bytes, start: int, rows: int, differences: Differences, out: Words
     ) -> None:
-        """Bits of the mixed-radix digits of 2 (w_a x_b - w_b x_a) modulo Q, for pairs (a, b) of slots.
-
-        A row's slots are the columns without its own: slot s is column s + [own <= s]. If `first` is -1, for
-        all pairs or none, a pair is the own column and a slot, in the order of the columns: a < b
-        always. `own`, shape (rows,), is an index among the compared columns, or their number for none.
+        """Bits of the mixed-radix digits of 2 (w_a x_b - w_b x_a) modulo Q, for pairs (a, b) of columns.
 
         Canonical residues x have shape (P, k, 3 * m), and rows [start, start + rows) are compared. `out` has
         shape (chunk, chunks, pairs, W), 64 W >= rows. Row j W + w is bit j of word w, and bits after the last

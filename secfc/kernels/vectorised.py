@@ -153,24 +153,15 @@ class VectorisedKernels:
         )
 
     def difference_bits(
-        self, packed: Bytes, start: int, question: Differences, own: Labels, out: Words
+        self, packed: Bytes, start: int, rows: int, differences: Differences, out: Words
     ) -> None:
-        check_differences(packed, start, question, own, out)
-        rows, radix = own.size, question.radix
-        x = unpack(packed[:, question.columns, 3 * start : 3 * (start + rows)])
-        every = np.arange(rows)
-
-        def slot(s: int) -> tuple[Floats, Floats]:
-            column = own if s < 0 else s + (own <= s)
-            return x[:, column, every], question.weights[:, column]
-
-        residues = np.empty((len(radix.primes), question.first.size, rows))
-        for at, (s, t) in enumerate(zip(question.first, question.second, strict=True)):
-            (x_a, w_a), (x_b, w_b) = slot(s), slot(t)
+        check_differences(packed, start, rows, differences, out)
+        weights, radix = differences.weights[..., np.newaxis], differences.radix
+        x = unpack(packed[:, differences.columns, 3 * start : 3 * (start + rows)])
+        residues = np.empty((len(radix.primes), differences.first.size, rows))
+        for at, (a, b) in enumerate(zip(differences.first, differences.second, strict=True)):
             # A centred weight times a canonical residue is below 2**47.
-            residues[:, at] = w_a * x_b - w_b * x_a
-            if s < 0:
-                residues[:, at] *= np.where(own <= t, 1.0, -1.0)
+            residues[:, at] = weights[:, a] * x[:, b] - weights[:, b] * x[:, a]
         chunk, chunks, pairs, words = out.shape
         whole = np.zeros((len(radix.primes), pairs, 64 * words), dtype="<u4")
         whole[..., :rows] = radix.digits(residues)
@@ -211,28 +202,23 @@ def _weighed(answers: list[Bytes], weights: Floats, primes: tuple[int, ...], row
     return -1
 
 
-def check_differences(packed: Bytes, start: int, question: Differences, own: Labels, out: Words) -> None:
+def check_differences(packed: Bytes, start: int, rows: int, differences: Differences, out: Words) -> None:
     """Refuse arrays that do not fit together, since the compiled loop checks no bounds."""
-    count, columns = len(question.radix.primes), question.columns
-    if packed.shape[0] != count or question.weights.shape != (count, columns.size):
+    count, columns = len(differences.radix.primes), differences.columns
+    if packed.shape[0] != count or differences.weights.shape != (count, columns.size):
         raise ValueError("residues or weights do not fit the primes")
-    if not 0 <= start <= start + own.size <= packed.shape[2] // BYTES_PER_RESIDUE:
+    if not 0 <= start <= start + rows <= packed.shape[2] // BYTES_PER_RESIDUE:
         raise ValueError("rows do not fit the residues")
-    first, last = question.first.min(), question.first.max()
-    if first < 0 <= last:
-        raise ValueError("all pairs or none are of a row's own column")
-    lowest, highest = (own.min(), own.max()) if own.size else (0, 0)
-    slots = columns.size - (1 if lowest < columns.size else 0)
+    first, second = differences.first, differences.second
     if (
         not 0 <= columns.min() <= columns.max() < packed.shape[1]
-        or not -1 <= first <= last < slots
-        or not 0 <= question.second.min() <= question.second.max() < slots
-        or not 0 <= lowest <= highest < columns.size + (0 if first < 0 else 1)
+        or not 0 <= first.min() <= first.max() < columns.size
+        or not 0 <= second.min() <= second.max() < columns.size
     ):
-        raise ValueError("columns, pairs or own columns do not fit the residues")
+        raise ValueError("columns or pairs do not fit the residues")
     chunk, chunks, pairs, words = out.shape
     places = chunk * chunks // count
-    if pairs != question.first.size or 64 * words < own.size or chunks % count or places > 32:
+    if pairs != first.size or 64 * words < rows or chunks % count or places > 32:
         raise ValueError("the buffer does not fit the differences")
-    if max(question.radix.primes) >> places:
+    if max(differences.radix.primes) >> places:
         raise ValueError("digits are longer than their places")
