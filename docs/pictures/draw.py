@@ -225,42 +225,32 @@ def iteration() -> str:
 
 
 def labels() -> str:
-    """A round of disclosure "labels": who sends what to whom."""
+    """The nearest set of each row with disclosure "labels": who sends what to whom."""
     return picture(
         960,
-        460,
-        "A round with labels alone",
+        330,
+        "The nearest sets under masks",
         "The dealer gives clients masks. Clients send masked answers to the first evaluator, who decodes "
-        "them to masked distances y and sends these to the second evaluator. The three compare. Both "
-        "evaluators tell the server the labels and sign what follows, and the server asks all the next "
-        "question with both signatures.",
-        text(
-            30, 40, "A round with disclosure “labels”: no two of the three on the right collude", kind="head"
-        ),
-        box(36, 170, 180, 64, "clients", "shares of all rows"),
-        box(400, 76, 200, 64, "dealer", "knows masks r, never y"),
-        box(400, 236, 200, 64, "first evaluator", "sees y = D + r, never r"),
-        box(730, 156, 200, 64, "second evaluator", "sees y, never r"),
-        box(400, 372, 200, 64, "server", "sees labels", kind="server"),
+        "them to y and sends it to the second evaluator. The three compare. Both evaluators deal halves of "
+        "the result to clients, as shares.",
+        text(30, 40, "The nearest sets: no two of the three on the right collude", kind="head"),
+        box(36, 170, 180, 64, "clients", "shares of rows and sets"),
+        box(400, 76, 200, 64, "dealer", "knows masks r and λ, never y"),
+        box(400, 236, 200, 64, "first evaluator", "sees y = u + r and Δ"),
+        box(730, 156, 200, 64, "second evaluator", "sees y and Δ"),
         arrow(394, 116, 222, 180),
         text(286, 128, "masks", kind="soft", anchor="middle"),
-        arrow(222, 222, 394, 262),
+        arrow(222, 222, 394, 262, both=True),
         text(330, 214, "masked answers", kind="soft", anchor="middle"),
+        text(286, 290, "halves of new sets, as shares", kind="soft", anchor="middle"),
         arrow(606, 276, 742, 226),
         text(690, 270, "y", kind="soft", anchor="middle"),
         arrow(500, 146, 500, 230, both=True),
-        text(512, 193, "compare", kind="soft"),
+        text(512, 168, "compare", kind="soft"),
         arrow(606, 108, 742, 152, both=True),
         text(690, 116, "compare", kind="soft"),
         arrow(606, 256, 726, 204, both=True),
-        arrow(500, 306, 500, 366),
-        text(512, 334, "labels,", kind="soft"),
-        text(512, 354, "a signature", kind="soft"),
-        arrow(830, 226, 606, 398),
-        text(752, 330, "labels, a signature", kind="soft"),
-        arrow(394, 398, 126, 240),
-        text(236, 356, "next question,", kind="soft", anchor="end"),
-        text(236, 376, "both signatures", kind="soft", anchor="end"),
+        arrow(724, 190, 222, 200),
     )
 
 
@@ -269,22 +259,16 @@ Move = tuple[str, str, str]
 
 CLIENT_MOVES: tuple[Move, ...] = (
     ("identify", "union", "Plan"),
-    ("identify", "share", "Plan"),
-    ("union", "share", "last UnionCheck"),
-    ("share", "iterate", "last Share"),
-    ("iterate", "compare", "Finish"),
-    ("compare", "reveal", "last Witness"),
-    ("compare", "done", "last Witness"),
-    ("reveal", "done", "last CentreShare"),
+    ("identify", "iterate", "Plan"),
+    ("union", "iterate", "last UnionCheck"),
+    ("iterate", "done", "the program ends"),
 )
 SERVER_MOVES: tuple[Move, ...] = (
     ("identify", "union", "last Hello"),
     ("identify", "share", "last Hello"),
     ("union", "share", "last UnionOpening"),
-    ("share", "check", "last Ready, shares checked"),
-    ("share", "iterate", "last Ready"),
-    ("check", "iterate", "last Report or Evidence"),
-    ("iterate", "done", "last CodedDistances or Endorsement"),
+    ("share", "iterate", "whose rows are in"),
+    ("iterate", "done", "the program ends"),
 )
 
 _GAP, _WIDTH, _SIDE = 42, 330, 110
@@ -325,7 +309,7 @@ def states() -> str:
     """What each role takes in which state."""
     return picture(
         960,
-        1022,
+        620,
         "States of a client and of the server",
         "From the top down the states of a client and of the server, in each the messages that the role "
         "takes there, and between them the message that leads from one to the other.",
