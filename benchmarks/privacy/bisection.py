@@ -7,30 +7,27 @@ third. A row x then goes to the second set if ``|x - b|**2 + o < |x - a|**2``, w
 with a number. So two rounds give one bit of it for every row, and d pairs of own rows give all columns.
 """
 
-import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, cast
+from unittest.mock import patch
 
 import numpy as np
 
 from benchmarks.privacy.geometry import error
 from benchmarks.privacy.rows import PLACED, AttackRow
 from benchmarks.privacy.view import Watched, watch
-from secfc.crypto.handshake import DIGEST_BYTES
 from secfc.field.array_types import Floats, Labels, Objects
 from secfc.field.fixed_point import quantise
-from secfc.field.label_packing import labels_of
-from secfc.field.packing import PackedResidues, pack, unpack
-from secfc.field.primes import primes_of
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
+from secfc.field.primes import PRIMES, primes_of
 from secfc.kmeans.sets import set_sizes
-from secfc.protocol.answers.decoding import Weights
 from secfc.protocol.client import Client
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.job.options import Disclosure
-from secfc.protocol.messages import Assignment, CodedDistances, MaskedAnswer, Message
-from tests.simulator.lying import LyingClient
+from secfc.protocol.messages import Message
+from secfc.protocol.parties.party import Party
+from secfc.protocol.phases.client_program import ClientProgram
+from secfc.sharing.codewords import Codewords
 
 SETS = 3
 """k of the job."""
@@ -146,40 +143,40 @@ class Bisection:
         return changed
 
 
-class BisectingClient(LyingClient):  # type: ignore[misc]
+class BisectingClient(Client):
     """The first client, with `own_rows`. The server decodes the answers of the first R clients.
 
     `bits` and `smallest` are those of `Bisection`, everything else is as for `Client`.
     """
 
     def __init__(self, *, bits: int, smallest: int, **given: Any) -> None:
-        super().__init__(lies=(), rng=random.Random(0), **given)
-        self.bisection = Bisection(job=self._job, rows=given["rows"], bits=bits, smallest=smallest)
-        weights = Weights(self._job).of(tuple(range(1, self._job.threshold + 1)))[:, 0]
-        primes = primes_of(len(weights))
-        self._factors = [pow(int(one), -1, p) for one, p in zip(weights, primes, strict=True)]
+        super().__init__(**given)
+        job = self._job
+        self.bisection = Bisection(job=job, rows=given["rows"], bits=bits, smallest=smallest)
+        code = Codewords(n=job.n, t=job.t, ell=job.ell, primes=primes_of(len(PRIMES)))
+        weights = code.weights(tuple(range(1, job.threshold + 1)))[:, 0]
+        self._factors = [pow(int(one), -1, p) for one, p in zip(weights, code.primes, strict=True)]
+        self._primes = 0
 
     def receive(self, message: Message) -> list[Message]:
         """Take a message and answer wrongly."""
-        if isinstance(message, Assignment):
-            self.bisection.plan(message.round, labels_of(message.sets))
-        caused = super().receive(message)
-        return [
-            replace(one, residues=self.bisection.added(one.residues, self._factors))
-            if isinstance(one, CodedDistances)
-            else one
-            for one in caused
-        ]
+        honest, send = ClientProgram.public_round_is, Party.send
 
-    def _sealed(self, what: str, peer: int, at: tuple[int, int], payload: bytes, seal: Any) -> Any:
-        if what == MaskedAnswer.__name__ and at[0]:  # before round 1 clients prove that rows are in range
-            columns, rows = self.bisection.moved.shape
-            digest, payload = payload[:DIGEST_BYTES], payload[DIGEST_BYTES:]  # a round has one part
-            residues = PackedResidues(
-                shape=(len(payload) // (3 * columns * rows), columns, rows), payload=payload
-            )
-            payload = digest + bytes(self.bisection.added(residues, self._factors).payload)
-        return seal(payload)
+        def begins(phase: ClientProgram, number: int, sets: Labels) -> None:
+            honest(phase, number, sets)
+            self.bisection.plan(number, sets)
+            self._primes = self._job.round_residues(set_sizes(sets, SETS), 0)
+
+        def sent(me: Party, recipient: int, tag: str, data: Any) -> None:
+            if tag == "answer":  # a round has one block of rows
+                rows = self.bisection.moved.shape[1]
+                shape = self._primes, len(data) // (BYTES_PER_RESIDUE * self._primes * rows), rows
+                answer = PackedResidues(shape=shape, payload=bytearray(data))
+                data = self.bisection.added(answer, self._factors).payload
+            send(me, recipient, tag, data)
+
+        with patch.object(ClientProgram, "public_round_is", begins), patch.object(Party, "send", sent):
+            return super().receive(message)
 
 
 def watched_with(
@@ -208,7 +205,6 @@ def watched_with(
 def by_wrong_answers(
     parties: list[Floats],
     *,
-    disclosure: Disclosure,
     bits: int,
     smallest: int,
     seed: int,
@@ -220,7 +216,6 @@ def by_wrong_answers(
     ----------
     parties : list of ndarray of shape (m_j, d), float64
         The other clients, one fewer than R + 2 max_liars.
-    disclosure : Disclosure
     bits : int
         Wanted bits of each column.
     smallest : int
@@ -235,8 +230,6 @@ def by_wrong_answers(
         smallest=smallest,
         seed=seed,
         max_liars=max_liars,
-        comparers=(2, 3, 4) if disclosure == "labels" else (),
-        disclosure=disclosure,
     )
     liars = watched.liars
     after = (
@@ -251,7 +244,7 @@ def by_wrong_answers(
             m=len(watched.rows),
             attack="l-rows",
             adversary="client that answers wrongly",
-            against=disclosure,
+            against="coded",
             swept="rounds",
             value=rounds,
             note=f"max_liars={max_liars}, smallest_set={smallest}; {after}",

@@ -73,8 +73,8 @@ def own_rows(count: int, others: int, design: Design) -> Floats | None:
 
 def seen(parties: list[Floats], *, max_iter: int, seed: int) -> tuple[Job, list[Labels]]:
     """A real run with a coin, and the labels of all rounds as all clients see them."""
-    given: dict[str, Any] = {"max_iter": max_iter, "disclosure": "labels", "bound": _BOUND}
-    run = watch(parties, k=2, t=1, ell=1, seed=None, keys=seed, notes=False, **given)
+    given: dict[str, Any] = {"max_iter": max_iter, "bound": _BOUND}
+    run = watch(parties, k=2, t=1, ell=1, seed=None, keys=seed, **given)
     return run.job, [*run.server.questions[1:], run.labels]
 
 
@@ -160,7 +160,7 @@ def by_chosen_rows(
         m=others + count,
         attack="p-rows",
         adversary="client that chooses rows" if tried else "client with rows like others'",
-        against="labels",
+        against="coded",
         swept=f"d={d}, max_iter={max_iter}, share of rows",
         value=share,
         note=f"{runs} runs of {min(rounds)} to {max(rounds)} rounds; half of the errors below "

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.costs.setting import DISCLOSURES
 from benchmarks.privacy import (
     bisection,
     boundary,
     coded,
     distances,
     integers,
-    lying_comparer,
     opened,
     own_comparer,
     own_labels,
@@ -25,7 +23,6 @@ from benchmarks.privacy import (
 from benchmarks.privacy.rows import CENTRES, OF_RANGE, PLACED, AttackRow
 from benchmarks.privacy.view import Watched, watch
 from plaintext_baselines.generators import secfc_blobs
-from secfc.comparing.role import Comparer
 from secfc.errors import ParameterError
 from secfc.field.array_types import Floats
 from secfc.protocol.job.limits import Limits
@@ -47,7 +44,6 @@ ATTACKS = {
     "h-alone-rows": "recipient of centres: others' rows known exactly",
     "h-spreads": "recipient of spreads: bits of others' values that stay unknown",
     "l-rows": "client that answers wrongly: everybody's rows, by rounds",
-    "o-rows": "one comparer that lies: everybody's rows, by rounds",
     "p-rows": "client that chooses its rows: a column of others' rows from labels, by its share of all rows",
     "q-sorted": "party that chooses its rows: others' sorted values of a column from own labels, by runs",
     "q-rows": "party that chooses its rows: others' rows from own labels and random first sets, by runs",
@@ -70,7 +66,6 @@ class Size:
     wrong: tuple[int, ...]
     bits: int
     others: int
-    comparer_bits: int
     shares: tuple[float, ...]
     chosen_for: int
     tried: int
@@ -88,7 +83,6 @@ FULL = Size(
     wrong=(2, 4),
     bits=12,
     others=100,
-    comparer_bits=22,
     shares=(0.9, 0.5, 1 / 3, 0.2),
     chosen_for=400,
     tried=200,
@@ -105,7 +99,6 @@ QUICK = Size(
     wrong=(2,),
     bits=4,
     others=12,
-    comparer_bits=4,
     shares=(0.9,),
     chosen_for=60,
     tried=40,
@@ -184,22 +177,14 @@ def _opened(size: Size) -> Iterator[AttackRow]:
 
 def _wrong_answers(size: Size) -> Iterator[AttackRow]:
     for d in size.wrong:
-        for disclosure in DISCLOSURES:
-            for max_liars in (0, 1):
-                yield from bisection.by_wrong_answers(
-                    blobs(4 + 2 * max_liars, size.others, d),
-                    disclosure=disclosure,
-                    bits=size.bits,
-                    smallest=5,
-                    seed=SEED,
-                    max_liars=max_liars,
-                )
-
-
-def _lying_comparer(size: Size) -> Iterator[AttackRow]:
-    given: dict[str, Any] = {"bits": size.comparer_bits, "smallest": 5, "seed": SEED, "max_liars": 1}
-    for liar in (Comparer.DEALER, Comparer.E0):
-        yield from lying_comparer.by_lying_comparer(blobs(6, size.others, 2), liar=liar, **given)
+        for max_liars in (0, 1):
+            yield from bisection.by_wrong_answers(
+                blobs(4 + 2 * max_liars, size.others, d),
+                bits=size.bits,
+                smallest=5,
+                seed=SEED,
+                max_liars=max_liars,
+            )
 
 
 def _chosen_rows(size: Size) -> Iterator[AttackRow]:
@@ -246,7 +231,6 @@ _PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
     ("f", _segments),
     ("h", _opened),
     ("l", _wrong_answers),
-    ("o", _lying_comparer),
     ("p", _chosen_rows),
     ("q", _own_labels),
     ("r", _own_comparer),

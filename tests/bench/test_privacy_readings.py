@@ -1,24 +1,11 @@
-"""What chosen rows and one comparer that lies tell about others' rows."""
+"""What chosen rows tell about others' rows."""
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from benchmarks.privacy import boundary, lying_comparer
+from benchmarks.privacy import boundary
 from benchmarks.privacy.boundary import Design, own_rows, placed
-from benchmarks.privacy.measure import blobs
-from secfc.comparing.role import Comparer
-
-
-@pytest.mark.parametrize("liar", [Comparer.DEALER, Comparer.E0])
-def test_one_comparer_that_lies_reads_a_bit_of_a_column_in_two_rounds(liar):
-    given = {"bits": 10, "smallest": 3, "seed": 1, "max_liars": 1}
-    rows = list(lying_comparer.by_lying_comparer(blobs(6, 40, 2), liar=liar, **given))
-    assert [row.value for row in rows] == [4 * bit for bit in range(1, 11)]
-    for one, later in zip(rows, rows[3:], strict=False):
-        assert later.success < one.success / 4
-    assert rows[-1].success < 3e-3
-    assert {row.note for row in rows} == {"max_liars=1, smallest_set=3; nobody notices"}
 
 
 class TestChosenRows:

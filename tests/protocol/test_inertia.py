@@ -1,11 +1,25 @@
 """What the inertia, which everybody gets, reveals to a party that knows all rows except one."""
 
+from collections import defaultdict
+
 import numpy as np
 
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.messages import Assignment, Finish
+from secfc.protocol.phases.client_program import ClientProgram
 
 D, K = 2, 4
+
+
+def asked_of_all(monkeypatch):
+    """The sets of each round, as each client learns them."""
+    asked, honest = defaultdict(list), ClientProgram.public_round_is
+
+    def begins(phase, number, sets):
+        asked[phase._context.number].append(sets.copy())
+        honest(phase, number, sets)
+
+    monkeypatch.setattr(ClientProgram, "public_round_is", begins)
+    return asked
 
 
 def inertia(rows, sets, labels):
@@ -26,62 +40,50 @@ def equation(rows, sets, labels):
     return np.array([(ends[0][0] + ends[0][1]) / 2 - nothing, *((a - b) / 2 for a, b in ends), nothing])
 
 
-def test_a_party_that_knows_all_rows_but_one_finds_it_from_inertias_and_labels(wire):
+def test_a_party_that_knows_all_rows_but_one_finds_it_from_inertias_and_labels(wire, monkeypatch):
     rng = np.random.default_rng(1)
     rows, secret = rng.normal(size=(200, D)), np.array([[0.4, -0.3]])
-    net, asked, told = wire([rows, np.zeros((0, D)), secret], k=K, precision=32), {}, []
-
-    def look(message):
-        if message.recipient == 1 and isinstance(message, Assignment):
-            asked[message.round] = message.sets
-        told.extend([message] if message.recipient == 1 and isinstance(message, Finish) else [])
-        return False
-
-    net.run(drop=look)
-    (finish,), outcome, everyone = told, net.server.outcome, np.vstack([rows, secret])
-    sets = [asked[round_] for round_ in sorted(asked)]
+    asked = asked_of_all(monkeypatch)
+    net = wire([rows, np.zeros((0, D)), secret], k=K, precision=32)
+    net.run()
+    outcome, everyone = net.server.outcome, np.vstack([rows, secret])
+    sets, inertia_told = asked[1], net.clients[1].phase.inertia
     history = [net.job.in_data_units(one) for one in outcome.history]
     assert len(history) == len(sets) >= D + 2
 
     # The protocol gives every client one equation: the row is on a sphere.
-    *factors, rest = equation(everyone, sets[-1], finish.labels)
-    assert np.isclose(np.dot(factors, [(secret**2).sum(), *secret[0]]) + rest, finish.inertia)
+    *factors, rest = equation(everyone, sets[-1], outcome.labels)
+    assert np.isclose(np.dot(factors, [(secret**2).sum(), *secret[0]]) + rest, inertia_told)
 
     # A summary gives its reader one equation for each iteration.
     equations = np.array(
-        [equation(everyone, *one) for one in zip(sets, [*sets[1:], finish.labels], strict=True)]
+        [equation(everyone, *one) for one in zip(sets, [*sets[1:], outcome.labels], strict=True)]
     )
     found, *_ = np.linalg.lstsq(equations[:, :-1], np.array(history) - equations[:, -1], rcond=None)
     np.testing.assert_allclose(found[1:], secret[0], atol=1e-4)
 
 
-def test_a_row_that_the_last_assignment_moved_alone_is_on_a_sphere_that_spreads_tell(wire):
+def test_a_row_that_the_last_assignment_moved_alone_is_on_a_sphere_that_spreads_tell(wire, monkeypatch):
     """A recipient needs no own row: the inertia is about means of sets that differ by this row."""
     everyone, rng = [np.zeros((0, D))], np.random.default_rng(3)
     everyone += [rng.normal(size=(40, D)) for _ in "23"]
     given = {"disclosure": "coded", "reveal_to": (1,), "reveal_spread": 10, "precision": 32}
     consent, pooled, found = Limits(reveal_centres=True, reveal_spread=10), np.vstack(everyone), 0
     for seed in range(8):
-        net, asked, told = wire(everyone, k=2, seed=seed, limits=consent, max_iter=3, **given), [], []
-
-        def look(message, asked=asked, told=told):
-            if message.recipient == 1 and isinstance(message, Assignment):
-                asked.append(message.sets)
-            told.extend([message] if message.recipient == 1 and isinstance(message, Finish) else [])
-            return False
-
-        net.run(drop=look)
-        (finish,), client, sets = told, net.clients[1], asked[-1]
-        moved = np.flatnonzero(finish.labels != sets)
+        asked = asked_of_all(monkeypatch)
+        net = wire(everyone, k=2, seed=seed, limits=consent, max_iter=3, **given)
+        net.run()
+        outcome, client, sets = net.server.outcome, net.clients[1], asked[1][-1]
+        moved = np.flatnonzero(outcome.labels != sets)
         if moved.size != 1:
             continue
         found += 1
         (row,) = moved
-        left, joined = sets[row], finish.labels[row]
-        sizes = np.bincount(finish.labels)
+        left, joined = sets[row], outcome.labels[row]
+        sizes = np.bincount(outcome.labels)
         of_rows = sizes @ (client.deviations**2).sum(axis=1)
         to = ((pooled[row] - client.centres) ** 2).sum(axis=1)
         sphere = sizes[left] / (sizes[left] + 1) ** 2 * to[left]
         sphere += sizes[joined] / (sizes[joined] - 1) ** 2 * to[joined]
-        assert np.isclose(finish.inertia - of_rows, sphere, rtol=1e-3)
+        assert np.isclose(client.phase.inertia - of_rows, sphere, rtol=1e-3)
     assert found

@@ -15,7 +15,6 @@ from secfc.operations.ending.noise import LEAST_VARIANCE, Noise, largest_rho, no
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import CentreShare
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(3)
@@ -175,11 +174,6 @@ class TestWhatIsOpened:
         net = five([*ROWS[:3], np.empty((0, 3)), ROWS[4]])
         net.run()
         assert net.masks[4] not in drawn
-        assert_opened(net, drawn)
-
-    def test_a_client_that_vanishes_once_rows_are_shared_leaves_its_noise_in(self, five, drawn):
-        net = five()
-        net.run(drop=lambda message: message.sender == 4 and isinstance(message, CentreShare))
         assert_opened(net, drawn)
 
 
