@@ -1,6 +1,6 @@
 """Sharing of float64 rows to sealed shares for n clients, and the part of masks, sealing and opening.
 
-Every client's rows are shared in the same parts as in a real run. Seconds are CPU seconds of one thread, so
+Every client's rows are shared in the same blocks as in a real run. Seconds are CPU seconds of one thread, so
 megabytes per second are per core. For comparison, one of scikit-learn's Lloyd iterations on the same rows is
 timed after each pass.
 """
@@ -23,6 +23,7 @@ from secfc.field.primes import primes_of
 from secfc.kernels import Kernels, choose
 from secfc.kmeans.start import random_partition
 from secfc.lagrange.sharer import Sharer
+from secfc.operations.beginning.rows import BLOCK
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.sharing.row_checks import largest_norm
@@ -103,21 +104,22 @@ def share_once(job: Job, rows: Floats) -> Shared:
         They are split evenly among the clients.
     """
     layout = Layout(tuple(len(part) for part in np.array_split(rows, job.n)))
-    primes, parts = primes_of(job.residues(layout.m)), layout.parts(job)
+    primes = primes_of(job.residues(layout.m))
     kernels = choose(layout.run_residues(job))
     masks = TimedMasks()
     sharer = Sharer(job=job, primes=primes, masks=masks, kernels=kernels)
     sharing = sealing = opening = 0.0
     for client in range(1, job.n + 1):
         pairs = [_channels(client, j) for j in range(1, job.n + 1) if j != client]
-        for part in range(parts.shares):
+        own, step = rows[layout.rows(client)], max(1, BLOCK // job.width)
+        for part, first in enumerate(range(0, len(own), step)):
             start = time.process_time()
-            packed = sharer.share(rows[parts.share_rows(client, part)])
+            packed = sharer.share(own[first : first + step])
             made = time.process_time()
             payloads = [one.payload for j, one in enumerate(packed, 1) if j != client]
             sealed = [
-                own.seal(b"share", part=part, payload=payload)
-                for (own, _), payload in zip(pairs, payloads, strict=True)
+                one.seal(b"share", part=part, payload=payload)
+                for (one, _), payload in zip(pairs, payloads, strict=True)
             ]
             done = time.process_time()
             for (_, other), one in zip(pairs, sealed, strict=True):

@@ -19,7 +19,7 @@ from benchmarks.privacy.view import Watched, watch
 from secfc.field.array_types import Floats, Labels, Objects
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
-from secfc.field.primes import PRIMES, primes_of
+from secfc.field.primes import PRIMES, primes_of, residues_needed
 from secfc.kmeans.sets import set_sizes
 from secfc.protocol.client import Client
 from secfc.protocol.job.job import Job
@@ -165,7 +165,7 @@ class BisectingClient(Client):
         def begins(phase: ClientProgram, number: int, sets: Labels) -> None:
             honest(phase, number, sets)
             self.bisection.plan(number, sets)
-            self._primes = self._job.round_residues(set_sizes(sets, SETS), 0)
+            self._primes = residues_needed(self._job.radius, int(set_sizes(sets, SETS).max()))
 
         def sent(me: Party, recipient: int, tag: str, data: Any) -> None:
             if tag == "answer":  # a round has one block of rows

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.privacy.own_labels import BOUND, job_of
 from benchmarks.privacy.rows import OF_RANGE, AttackRow
 from secfc.field.array_types import Floats, Labels, Objects
-from secfc.kmeans.program import Full
+from secfc.kmeans.program import Summed
 from secfc.operations.pairs import pairs_of
 from secfc.operations.sums import PlainSums
 from tests.support.lied import Lied
@@ -54,17 +54,17 @@ class Bits(Lied):  # type: ignore[misc]
             moved[pairs_of(means.full).index((0, slot)), self.count + slot - 1] = -one
         return moved
 
-    def full(self, sets: Labels) -> Generator[None, None, Full]:
-        """See `Operations.full`. After a comparison it tells a bit of each row."""
-        full: Full = yield from super().full(sets)
+    def means(self, sets: Labels, before: Labels | None) -> Generator[None, None, Summed[PlainSums]]:
+        """See `Operations.means`. After a comparison the sets that are full tell a bit of each row."""
+        summed = yield from super().means(sets, before)
         if self._asked:
             axis, self._asked = self._turn % len(self._width), False
             self._width[axis] //= 2
-            self._low[:, axis] += self._width[axis] * np.isin(self._slots, full).astype(object)
+            self._low[:, axis] += self._width[axis] * np.isin(self._slots, summed.full).astype(object)
             self.found.append((self.round, (self._low + np.array(self._width) / 2).astype(float) * _UNIT))
             self._turn += 1
             self.ends = self.round if self._turn == self._bits else self.ends
-        return full
+        return summed
 
 
 def by_rounds(*, others: int, k: int, d: int, bits: int, seed: int) -> Iterator[AttackRow]:

@@ -17,7 +17,7 @@ from secfc.crypto.channel import TAG_BYTES, Channel, Channels, Sealed
 from secfc.crypto.handshake import DIGEST_BYTES, Handshake
 from secfc.errors import CheatError, PartyError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
-from secfc.field.primes import PRIMES, primes_of
+from secfc.field.primes import PRIMES, primes_of, residues_needed
 from secfc.field.residues import reduce
 from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.points import evaluation_points
@@ -151,7 +151,7 @@ class LyingClient(Client):
 
         def begins(phase: ClientProgram, number: int, sets: Any) -> None:
             honest(phase, number, sets)
-            self._primes = self._job.round_residues(set_sizes(sets, self._job.k), 0)
+            self._primes = residues_needed(self._job.radius, int(set_sizes(sets, self._job.k).max()))
 
         return patch.object(ClientProgram, "public_round_is", begins)
 

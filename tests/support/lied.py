@@ -1,13 +1,14 @@
 """The program in the clear with the lies of one party that compares."""
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from secfc.field.array_types import Labels, Objects
 from secfc.kmeans.plain import Plain
-from secfc.kmeans.program import Ended, Full, lloyd
+from secfc.kmeans.program import Ended, Full, Summed, lloyd
 from secfc.operations.nearest import plain_nearest
 from secfc.operations.pairs import pairs_of, plain_pairs
 from secfc.operations.sums import PlainSums
@@ -41,10 +42,12 @@ class Lied(Plain):
         """An evaluator: how many times more each row is to count in each set, shape (k, m)."""
         return np.zeros((self.k, self.m), dtype=object)
 
-    def means(self, sets: Labels, full: Full) -> Generator[None, None, PlainSums]:
+    def means(self, sets: Labels, before: Labels | None) -> Generator[None, None, Summed[PlainSums]]:
         """See `Operations.means`."""
-        of, more = (yield from super().means(sets, full)), self.more()
-        return PlainSums(sums=of.sums + more.dot(self.rows), sizes=of.sizes + more.sum(axis=1), full=full)
+        summed, more = (yield from super().means(sets, before)), self.more()
+        of = summed.means
+        sums, sizes = of.sums + more.dot(self.rows), of.sizes + more.sum(axis=1)
+        return replace(summed, means=PlainSums(sums=sums, sizes=sizes, full=of.full), same=None)
 
     def nearest(self, means: PlainSums) -> Generator[None, None, Labels]:
         """See `Operations.nearest`."""
