@@ -130,7 +130,7 @@ class TestReplay:
             packed = PackedResidues.empty((len(primes), *shares[0].shape))
             for index, p in enumerate(primes):
                 packed.planes()[index] = pack(shares[index], p)
-            points.store(packed, 0)
+            kernels.store(packed.planes(), primes, memory, 0)
             points.ask(sets, sizes, len(primes))
             answer = unpack(points.answer(0, m).planes()).astype(np.int64).tolist()
             assert answer == [part["coded_distances"][client] for part in case["residues"]]

@@ -24,7 +24,7 @@ def test_a_job_file_and_its_roster_make_an_agreement(organisations):
     assert agreement.names == ("north", "south", "west")
     assert agreement.columns == {"age": (0.0, 120.0), "bmi": (10.5, 60.0)}
     assert agreement.limits == Limits()
-    assert agreement.phases == ("identify", "share", "check", "iterate", "reveal")
+    assert agreement.phases == ("identify", "share", "iterate", "reveal")
     session = agreement.session(bytes(16))
     assert session.agreement == agreement.digest
     assert session.roster == agreement.consortium.roster
@@ -47,7 +47,7 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
 def test_membership_privacy_has_a_phase(organisations):
     organisations.replace(organisations.job, "k = 2", "k = 2\nids_cap = 100")
     agreement = organisations.agreement
-    assert agreement.phases == ("identify", "union", "share", "check", "iterate", "reveal")
+    assert agreement.phases == ("identify", "union", "share", "iterate", "reveal")
     assert agreement.job.rows.cap == 100
     assert organisations.again.job == agreement.job
 
@@ -121,7 +121,7 @@ def test_the_digest_stays_when_nothing_else_is_meant(organisations, tmp_path):
     )
     organisations.replace(organisations.job, "[0, 120]", "[-0.0, 12e1]")
     organisations.replace(organisations.job, "n_init = 1", "n_init = 1\ntol_moved = -0.0")
-    phases = 'phases = ["identify", "share", "check", "iterate", "reveal"]'
+    phases = 'phases = ["identify", "share", "iterate", "reveal"]'
     organisations.replace(organisations.job, "[clustering]", f"{phases}\n[clustering]")
     (tmp_path / "other").mkdir()
     organisations.roster.rename(tmp_path / "other" / "r.toml")

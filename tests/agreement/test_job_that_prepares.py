@@ -36,7 +36,7 @@ def test_columns_ranges_and_bound_follow_from_the_schema(made):
     }
     assert agreement.job.d == 5
     assert agreement.job.bound == pytest.approx(66**0.5)  # of the three columns of a category one is 1
-    assert agreement.phases == ("prepare", "identify", "share", "check", "iterate", "reveal")
+    assert agreement.phases == ("prepare", "identify", "share", "iterate", "reveal")
 
 
 def test_every_row_that_can_be_prepared_is_within_the_bound(made):
@@ -96,7 +96,7 @@ WRONG_JOBS = {
     ),
     "phases": (
         "[clustering]",
-        'phases = ["identify", "share", "check", "iterate", "reveal"]\n[clustering]',
+        'phases = ["identify", "share", "iterate", "reveal"]\n[clustering]',
         "7: phases: this job has exactly prepare, identify, share, check, iterate, reveal",
     ),
 }

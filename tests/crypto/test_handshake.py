@@ -75,7 +75,6 @@ class Group:
             + said.weights
             + said.ephemeral
             + said.commitment
-            + said.checks
         )
         return replace(said, signature=self.identities[client - 1].sign(statement))
 
@@ -114,7 +113,6 @@ def test_statement_and_transcript_are_what_their_documentation_says(group):
         + one.weights
         + one.ephemeral
         + one.commitment
-        + one.checks
         for j, one in enumerate(group.introductions, 1)
     )
     expected = hashlib.sha256(b"secfc transcript 1" + RUN + group.session.agreement + said).digest()
@@ -264,7 +262,6 @@ def test_an_ephemeral_key_of_small_order_is_refused_though_signed(group, point, 
         {"weights": bytes(32)},
         {"ephemeral": X25519PrivateKey.generate().public_key().public_bytes_raw()},
         {"commitment": bytes(32)},
-        {"checks": bytes(32)},
     ],
     ids=lambda changes: next(iter(changes)),
 )

@@ -15,7 +15,6 @@ from support.kernel_samples import (
     each_modulus,
     fills,
     reduced,
-    some_moduli,
 )
 
 from secfc.field.array_types import Floats
@@ -206,52 +205,3 @@ class TestAccept:
     @each_kernels
     def test_no_word_may_be_accepted(self, kernels: Kernels) -> None:
         assert self.accepted(kernels, np.full(9, 2**32 - 1, dtype=np.uint32), 5, 3) == (0, [])
-
-
-class TestCombine:
-    def check(self, k: int, rows: int, count: int, p: int, fill: str) -> None:
-        rng = np.random.default_rng(rows)
-        integers = (
-            rng.integers(0, p, (k, rows)) if fill == "anything" else p - 1 - rng.integers(0, 2, (k, rows))
-        )
-        packed = pack(integers.astype(np.float64), p)
-        coefficients = np.clip(reduced(fill, (count, k * rows), p), -(p // 2), p // 2)
-        exact = [
-            sum(int(a) * int(b) for a, b in zip(line, integers.reshape(-1), strict=True)) % p
-            for line in coefficients
-        ]
-        for kernels in BOTH:
-            out = np.full(count, np.nan)
-            assert kernels.combine(packed, coefficients, p, out)
-            assert np.abs(out).max(initial=0) <= p / 2 + 4
-            assert [int(v) % p for v in out] == exact
-
-    @pytest.mark.parametrize("rows", [*LONG_ROWS, *around(63, 64, 128), 0])
-    @fills
-    def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
-        self.check(2, rows, 2, P, fill)
-
-    @some_moduli
-    @fills
-    @pytest.mark.parametrize("k", [1, 3, 70])
-    def test_any_number_of_sets(self, k: int, p: int, fill: str) -> None:
-        self.check(k, 257, 3, p, fill)
-
-    def test_more_entries_than_a_block_of_the_numpy_path(self) -> None:
-        self.check(3, 50_000, 2, P, "plus")
-
-    @each_kernels
-    @each_modulus
-    def test_an_integer_that_is_not_below_its_prime_is_seen_wherever_it_is(
-        self, kernels: Kernels, p: int
-    ) -> None:
-        for at in (0, 5, 2047, 2048, 2999):
-            packed = pack(np.zeros((2, 3000)), p)
-            packed[1, 3 * at : 3 * at + 3] = np.frombuffer(p.to_bytes(3, "little"), dtype=np.uint8)
-            assert not kernels.combine(packed, np.ones((2, 6000)), p, np.empty(2))
-
-    def test_compiled_code_refuses_what_would_be_read_beyond_its_end(self) -> None:
-        packed = pack(np.zeros((2, 8)), P)
-        for coefficients, out in ((np.ones((2, 15)), np.empty(2)), (np.ones((2, 16)), np.empty(3))):
-            with pytest.raises(ValueError, match="do not fit"):
-                COMPILED.combine(packed, coefficients, P, out)

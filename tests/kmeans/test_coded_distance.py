@@ -71,7 +71,7 @@ def points_of(shares: list[Floats], primes: tuple[int, ...], k: int, kernels: Ke
     """Points that hold shares of shape (width, m), one for each prime."""
     memory = memory_of(primes, *shares[0].shape)
     points = CodedPoints(shares=memory, primes=primes, k=k, kernels=kernels)
-    points.store(packed_of(shares, primes), 0)
+    kernels.store(packed_of(shares, primes).planes(), primes, memory, 0)
     return points
 
 
@@ -180,7 +180,7 @@ class TestAnswers:
         shares, sets, sizes = anything(P, (2, 5)), round_robin(5, 2), np.array([3, 2])
         packed, memory = packed_of([shares], (P,)), memory_of((P,), 2, 5)
         points = CodedPoints(shares=memory, primes=(P,), k=2, kernels=kernels)
-        points.store(packed, 0)
+        kernels.store(packed.planes(), (P,), memory, 0)
         assert np.array_equal(memory[0, :2], shares)
         before = [x.copy() for x in (memory, sets, sizes)]
         points.ask(sets, sizes, 1)
@@ -314,10 +314,12 @@ class TestBlocks:
         primes, sets = tuple(MODULI[:2]), round_robin(300, 3)
         shares = [anything(p, (3, 300)) for p in primes]
         whole = points_of(shares, primes, 3, kernels)
-        points = CodedPoints(shares=memory_of(primes, 3, 300), primes=primes, k=3, kernels=kernels)
+        memory = memory_of(primes, 3, 300)
+        points = CodedPoints(shares=memory, primes=primes, k=3, kernels=kernels)
         parts = list(pairwise(cuts))
         for start, stop in reversed(parts):
-            points.store(packed_of([one[:, start:stop] for one in shares], primes), start)
+            some = packed_of([one[:, start:stop] for one in shares], primes)
+            kernels.store(some.planes(), primes, memory, start)
         for one in (whole, points):
             one.ask(sets, sizes_of(sets, 3), 2)
         answers = [unpack(points.answer(start, stop).planes()) for start, stop in parts]
@@ -334,7 +336,5 @@ class TestParts:
         values = [0, 1, p // 2, p // 2 + 1, p - 2, p - 1]
         memory = memory_of((p,), 1, 6)
         payload = b"".join(value.to_bytes(3, "little") for value in values)
-        CodedPoints(shares=memory, primes=(p,), k=1, kernels=kernels).store(
-            PackedResidues(shape=(1, 1, 6), payload=payload), 0
-        )
+        kernels.store(PackedResidues(shape=(1, 1, 6), payload=payload).planes(), (p,), memory, 0)
         assert memory[0, 0].tolist() == [centred(value, p) for value in values]

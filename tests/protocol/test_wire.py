@@ -85,7 +85,7 @@ def elements(*values):
 
 
 def introduction(rows):
-    sizes = {"start": 32, "weights": 32, "ephemeral": 32, "commitment": 32, "checks": 32, "signature": 64}
+    sizes = {"start": 32, "weights": 32, "ephemeral": 32, "commitment": 32, "signature": 64}
     said = {name: bytes([rows + 1]) * size for name, size in sizes.items()}
     return Introduction(rows=rows, smallest=rows + 2, **said)
 

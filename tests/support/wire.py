@@ -195,7 +195,7 @@ class Wire:
         numbers = struct.pack("<HII", number, said.rows, said.smallest)
         head = b"secfc introduction 1" + RUN + self.session.agreement + numbers
         signature = self.identities[number - 1].sign(
-            head + said.start + said.weights + said.ephemeral + said.commitment + said.checks
+            head + said.start + said.weights + said.ephemeral + said.commitment
         )
         return replace(said, signature=signature)
 
