@@ -30,7 +30,7 @@ class Bits(Lied):  # type: ignore[misc]
         own = np.concatenate([np.zeros((1, d)), np.repeat(np.eye(d), k - 2, axis=0) * BOUND / 2])
         rows = np.rint(np.concatenate([own, others]) / _UNIT).astype(np.int64).astype(object)
         super().__init__(rows, np.arange(len(rows), dtype=np.int32) % k, k)
-        self.count, self.found, self.ends = len(own), list[tuple[int, Floats]](), 1000
+        self.count, self.found = len(own), list[tuple[int, Floats]]()
         self._bits, self._turn, self._asks, self._asked = bits * d, 0, False, False
         self._slots, most = np.arange(1, k - 1), round(BOUND / _UNIT)
         self._low: Objects = np.full((k - 2, d), -most, dtype=object)
@@ -39,7 +39,7 @@ class Bits(Lied):  # type: ignore[misc]
     def moved(self, means: PlainSums) -> Objects:
         """See `Lied.moved`."""
         axis, homes = self._turn % len(self._width), np.zeros(self.m, dtype=np.int32)
-        whole = len(means.full) == self.k
+        whole = len(means.full) == self.k and self._turn < self._bits  # after these, the run ends
         self._asked, self._asks = self._asks and whole, not self._asks and whole
         if not self._asked:
             homes[1:] = self.k - 1
@@ -55,16 +55,15 @@ class Bits(Lied):  # type: ignore[misc]
         return moved
 
     def means(self, sets: Labels, before: Labels | None) -> Generator[None, None, Summed[PlainSums]]:
-        """See `Operations.means`. After a comparison the sets that are full tell a bit of each row."""
-        summed = yield from super().means(sets, before)
+        """See `Operations.means`. After a comparison it tells a bit of each row, by which sets are empty."""
+        found: Summed[PlainSums] = yield from super().means(sets, before)
         if self._asked:
             axis, self._asked = self._turn % len(self._width), False
             self._width[axis] //= 2
-            self._low[:, axis] += self._width[axis] * np.isin(self._slots, summed.full).astype(object)
+            self._low[:, axis] += self._width[axis] * np.isin(self._slots, found.full).astype(object)
             self.found.append((self.round, (self._low + np.array(self._width) / 2).astype(float) * _UNIT))
             self._turn += 1
-            self.ends = self.round if self._turn == self._bits else self.ends
-        return summed
+        return found
 
 
 def by_rounds(*, others: int, k: int, d: int, bits: int, seed: int) -> Iterator[AttackRow]:

@@ -15,7 +15,7 @@ from secfc.errors import CheatError
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import primes_of
 from secfc.field.residues import reduce
-from secfc.kmeans.plain import Plain, PublicSets
+from secfc.kmeans.plain import Plain
 from secfc.kmeans.program import lloyd
 from secfc.operations import nearest as of_nearest
 from secfc.operations import nonzero as of_zero
@@ -65,35 +65,58 @@ def test_predictions_tell_the_centres_of_others(share):
 
 
 class Dealt(Lied):
-    """An evaluator: a row counts as often again as set 0 has own rows, and as much less in set 1."""
+    """An evaluator: a row of others counts many times in set 0, and no other one of them counts.
 
-    def __init__(self, others, count, target):
-        self.far, self.own_rows = min(count, len(others)) // 4, count
-        self.own = np.concatenate([np.full(self.far, -BOUND), np.linspace(-3.4, -1, count - self.far)])
-        self.target = count + target
-        start = (np.arange(count + len(others)) >= self.far).astype(np.int32)  # by public centres
+    Own rows are one in each set, which also count many times, and a grid by which it reads. The second
+    evaluator lies once, in a job of one iteration. The first one lies in every round, and sends all rows but
+    the grid to their sets, so that any run comes to rest.
+    """
+
+    def __init__(self, others, count, target, first):
+        self.first = first
+        grid = count - 2 if not first else min(count - 2, len(others) // 4)  # few, to come to rest
+        self.own = np.concatenate([[-BOUND, BOUND / 2], np.linspace(-1, 1, grid)])
+        self.count = count = len(self.own)
         rows = np.concatenate([self.own, others]).reshape(-1, 1)
+        self.target = count + target
+        self.homes = (np.arange(len(rows)) > 0).astype(np.int32)
+        start = (rows[:, 0] > 0).astype(np.int32) if first else self.homes  # by public centres
         super().__init__(np.rint(rows * 2**20).astype(np.int64).astype(object), start, 2)
+        self.times = self.m // 4
 
     def more(self):
         more = super().more()
-        more[:, self.target] = [self.far, -self.far] if self.round == 1 else 0
+        if self.round == 1 or (self.first and self.round > 1):
+            more[1, self.count if self.first else 2 :] = -1
+            more[0, [0, self.target]] = self.times
+            more[1, 1] = 2 * self.times
         return more
 
+    def moved(self, means):
+        if not self.first:
+            return 0
+        moved = self.sent((self.homes != np.arange(2)[:, np.newaxis]).astype(object), means.full)
+        moved[:, 2 : self.count] = 0
+        return moved
+
     def row(self):
-        """What own labels tell, to one that knows others' sum up to a range of one of their values."""
-        told = Told.of(self.own, self.run().labels[: self.own_rows], 2)
-        sizes = 2 * self.far, self.m - 2 * self.far
-        others = float(self.rows[self.own_rows :].sum()) / 2**20 + 6
-        known = -BOUND * self.far / sizes[0] + (self.own[self.far :].sum() + others) / sizes[1]
-        return (2 * told.boundaries[0] - known) / (self.far / sizes[0] - self.far / sizes[1])
+        """What own labels tell."""
+        labels = self.run(max_iter=300 if self.first else 1).labels[: self.count]
+        low, high = labels == 0, labels == 1
+        if not self.first:
+            low, high = np.arange(self.count) == 0, np.arange(self.count) == 1
+        sizes = 2 * self.times + low.sum(), 2 * self.times + high.sum()
+        sums = self.own[low].sum() - self.times * BOUND, self.own[high].sum() + self.times * BOUND
+        (boundary,) = Told.of(self.own, labels, 2).boundaries
+        return (2 * boundary - sums[0] / sizes[0] - sums[1] / sizes[1]) * sizes[0] / self.times
 
 
-@pytest.mark.parametrize("share", [1 / 3, 0.5])
-def test_own_labels_of_one_run_tell_an_evaluator_that_deals_another_half_a_row(share):
+@pytest.mark.parametrize("share", [0.1, 1 / 3, 0.5])
+@pytest.mark.parametrize("first", [True, False])
+def test_own_labels_of_one_run_tell_an_evaluator_that_deals_another_half_a_row(share, first):
     others = np.random.default_rng(1).normal(size=400)
-    errors = [abs(Dealt(others, counted(400, share), row).row() - others[row]) for row in range(5)]
-    assert np.median(errors) / np.ptp(others) < 0.01
+    errors = [abs(Dealt(others, counted(400, share), row, first).row() - others[row]) for row in range(5)]
+    assert np.median(errors) / np.ptp(others) < 0.02
 
 
 ROWS = np.random.default_rng(4).integers(-20, 21, (12, 2))
@@ -135,9 +158,8 @@ def lying_pairs(number, moved):
 
 
 class InTheClear(Lied):
-    """One lie, in the first round; nobody turns bits."""
+    """One lie, in the first round."""
 
-    moved_below = PublicSets.moved_below
     moving, adding = 0, 0
 
     def moved(self, means):
@@ -156,8 +178,8 @@ def clear(start, k, **lies):
 def one_round(start):
     """The labels of the first round."""
     rows, full = ROWS.astype(object), tuple(range(start.max() + 1))
-    of = ended(Plain(rows, start, np.ones(12, dtype=np.int64), len(full)).means(start, full))
-    return plain_nearest(plain_pairs(rows, of), full, m=12)
+    of = ended(Plain(rows, start, np.ones(12, dtype=np.int64), len(full)).means(start, None))
+    return plain_nearest(plain_pairs(rows, of.means), full, m=12)
 
 
 @pytest.mark.parametrize("number", [1, 2], ids=["dealer", "first evaluator"])
@@ -226,7 +248,7 @@ def test_a_real_dealer_that_gives_wrong_halves_reads_one_label_from_which_sets_a
     """With wrong halves of lambda a bit b becomes e + (1 - 2 e) b. Here e is a half of all rows but one, and
     -(m - 1) / 2 of that one: the size of the set is 0 if the row is not in it. Other primes tell nothing.
     """
-    halves, opened, real = [], [], of_zero.opened
+    halves, opened, real = [], [], of_zero.opening
 
     def dealer(me, masks):
         halves.append(1)
@@ -247,11 +269,11 @@ def test_a_real_dealer_that_gives_wrong_halves_reads_one_label_from_which_sets_a
         return found
 
     monkeypatch.setattr(of_nearest, "_dealer", dealer)
-    monkeypatch.setattr(of_zero, "opened", noted)
+    monkeypatch.setattr(of_zero, "opening", noted)
     start = START % 2
     with suppress(CheatError):  # labels that are not one-hot, where the run gets so far
         Net(ROWS, start, 2, max_iter=1).run()
-    assert opened[1].shape == (1, 4)  # two multiples for each set, modulo one prime
+    assert opened[1].shape == (1, 6)  # two multiples for each set and for what moved, modulo one prime
     assert (not opened[1][0, 0]) == (one_round(start)[row] == 1)
 
 

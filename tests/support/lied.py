@@ -2,8 +2,6 @@
 
 from collections.abc import Generator
 from dataclasses import replace
-from typing import Any
-
 import numpy as np
 
 from secfc.field.array_types import Labels, Objects
@@ -17,19 +15,18 @@ from secfc.operations.sums import PlainSums
 class Lied(Plain):
     """Operations in the clear, of quantised rows, shape (m, d). By default nobody lies.
 
-    `ends` is the round that the liar lets the run end after, and `round` the present one.
+    `round` is the present one.
     """
-
-    ends = 2
 
     def __init__(self, rows: Objects, start: Labels, k: int) -> None:
         super().__init__(rows, start, np.ones(len(rows), dtype=np.int64), k)
+        self._more: Objects = np.zeros((k, len(rows)), dtype=object)
         self.rows, self.m, self.k, self.round = rows, len(rows), k, 0
 
-    def run(self) -> Ended[Labels, PlainSums]:
+    def run(self, *, max_iter: int = 300) -> Ended[Labels, PlainSums]:
         """The result."""
         try:
-            next(lloyd(self, k=self.k, max_iter=self.ends + 1, fewest=1))
+            next(lloyd(self, k=self.k, max_iter=max_iter, fewest=1))
         except StopIteration as end:
             ended: Ended[Labels, PlainSums] = end.value
         return ended
@@ -44,20 +41,16 @@ class Lied(Plain):
 
     def means(self, sets: Labels, before: Labels | None) -> Generator[None, None, Summed[PlainSums]]:
         """See `Operations.means`."""
-        summed, more = (yield from super().means(sets, before)), self.more()
-        of = summed.means
+        found, more = (yield from super().means(sets, before)), self.more()
+        of, same = found.means, found.same and bool((more == self._more).all())
+        self._more = more
         sums, sizes = of.sums + more.dot(self.rows), of.sizes + more.sum(axis=1)
-        return replace(summed, means=PlainSums(sums=sums, sizes=sizes, full=of.full), same=None)
+        return replace(found, same=same, means=PlainSums(sums=sums, sizes=sizes, full=of.full))
 
     def nearest(self, means: PlainSums) -> Generator[None, None, Labels]:
         """See `Operations.nearest`."""
         self.round += 1
         return plain_nearest(plain_pairs(self.rows, means) + self.moved(means), means.full, m=self.m)
-        yield
-
-    def moved_below(self, before: Labels, after: Labels, limits: list[int]) -> Generator[Any, Any, Any]:
-        """See `Operations.moved_below`. The liar turns these bits."""
-        return (self.round >= self.ends,) * len(limits)
         yield
 
     def sent(self, ranks: Objects, full: Full) -> Objects:
