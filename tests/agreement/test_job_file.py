@@ -221,7 +221,7 @@ WRONG = {
     "phases": (
         "[clustering]",
         'phases = ["identify", "union"]\n[clustering]',
-        "6: phases: this job has exactly identify, share, check, iterate",
+        "6: phases: this job has exactly identify, share, iterate",
     ),
     "phase": ("[clustering]", 'phases = ["identfy"]\n[clustering]', "6: phases[1]: 'prepare', 'identify',"),
     "limits": ("[columns]", "[limits]\nsmallest_set = 0\n[columns]", "13: limits.smallest_set: at least 1"),

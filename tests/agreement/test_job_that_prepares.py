@@ -97,7 +97,7 @@ WRONG_JOBS = {
     "phases": (
         "[clustering]",
         'phases = ["identify", "share", "iterate", "reveal"]\n[clustering]',
-        "7: phases: this job has exactly prepare, identify, share, check, iterate, reveal",
+        "7: phases: this job has exactly prepare, identify, share, iterate, reveal",
     ),
 }
 
@@ -232,7 +232,7 @@ def test_equal_content_is_of_equal_bytes_and_other_values_are_not(made):
 
 def test_show_says_what_is_prepared_and_opened(made):
     shown = made.shown()
-    assert "prepare, identify, share, check, iterate, reveal" in shown
+    assert "prepare, identify, share, iterate, reveal" in shown
     assert "age, dose, smoker" in shown
     assert "means and deviations of age, if 3 parties hold 3 or more values of each" in shown
     made.schema.write_text(OPENS_NOTHING)

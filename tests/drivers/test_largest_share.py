@@ -12,7 +12,7 @@ from secfc.drivers.setup import Setup
 from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import LimitError
 from secfc.errors.codes import Code
-from secfc.lagrange.sharer import Sharer
+from secfc.operations.beginning import rows as sharing
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 
@@ -31,7 +31,7 @@ def run(made):
 @pytest.mark.processes
 @pytest.mark.parametrize("drive", [run_in_process, run_multiprocess])
 def test_clients_of_a_simulation_refuse_by_name_by_themselves(setup_of, monkeypatch, drive):
-    monkeypatch.setattr(Sharer, "share", None)
+    monkeypatch.setattr(sharing, "quantise", None)
     with pytest.raises(LimitError, match=r"but parties\[2\] has 7 of 12 rows$") as caught:
         drive(setup_of(limits=HALF))
     assert (caught.value.code, caught.value.clients) == (Code.LIMIT_SHARE, (3,))
@@ -58,7 +58,7 @@ def test_a_site_allows_one_half_by_default(organisations):
     assert any("but north has 12 of 23 rows" in log for log in logs)
     statements = [one.statement for one in read_summary(organisations.folder / "summary.json").statements]
     assert len(statements) == 3
-    assert not any("Share" in one.sent or one.iterations for one in statements)
+    assert not any("Step" in one.sent or one.iterations for one in statements)
 
 
 @pytest.mark.processes

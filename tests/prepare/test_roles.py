@@ -71,7 +71,7 @@ def test_each_party_sends_five_messages_to_each_other_whatever_it_holds(wire):
     assert len(sizes[0]) == 3 * 2 * 5
     assert sizes[0] == sizes[1]
     # As docs/optional.md says, with two columns.
-    assert sum(size for _, _, size in sizes[0]) == 3 * 2 * (501 + 91 * 2)
+    assert sum(size for _, _, size in sizes[0]) == 3 * 2 * (505 + 91 * 2)
 
 
 def test_introductions_tell_nothing_of_rows(wire):
@@ -228,7 +228,7 @@ def signed(net, number, **changes):
     """A client's introduction with changes, signed by the client."""
     one = replace(net.parties[number]._introductions[number], **changes)
     said = (
-        struct.pack("<HI", number, one.rows)
+        struct.pack("<HII", number, one.rows, one.smallest)
         + one.start
         + one.weights
         + one.ephemeral

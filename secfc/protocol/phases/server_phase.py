@@ -113,12 +113,14 @@ class ServerPhase(ABC):
             # the inertia of the others would reveal its values by difference.
             raise TooManyFaultsError(
                 f"client {client}: {reason}; no party can be left out, because the opened means and "
-                f"deviations include all {job.n} parties' values"
+                f"deviations include all {job.n} parties' values",
+                clients=[client],
             )
         if isinstance(job.method, Predict):
             raise TooManyFaultsError(
                 f"client {client}: {reason}; a prediction can leave no party out, because the centres "
-                "are means of all parties' rows"
+                "are means of all parties' rows",
+                clients=[client],
             )
         if not isinstance(job.rows, Union):
             return

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from support.network import Network, on_receive
+from support.network import Network, names_of_lost, on_receive
 from support.preparing import SCHEMA, Preparing
 
-from secfc.errors import MessageError, TooManyFaultsError
+from secfc.errors import CheatError, TooManyFaultsError
 from secfc.prepare.summary import SUMMARY, read_summary
 from secfc.protocol.messages import Plan, StepNotice
 from secfc.protocol.phases.server_phase import ServerPhase
@@ -61,14 +61,14 @@ def east_vanishes(monkeypatch, kind):
     return gone, spoil
 
 
-@pytest.mark.parametrize("kind", [Plan, StepNotice])
-def test_a_site_that_is_lost_after_totals_ends_the_run_and_no_centre_is_opened(tmp_path, monkeypatch, kind):
+def test_a_site_that_is_lost_after_totals_ends_the_run_and_no_centre_is_opened(tmp_path, monkeypatch):
     """Totals minus sums of clusters would be east's one age (tests/protocol/test_composition.py)."""
-    made, (gone, spoil) = Four(tmp_path), east_vanishes(monkeypatch, kind)
+    made, (gone, spoil) = Four(tmp_path), east_vanishes(monkeypatch, Plan)
     network = Network(made, deadline=1.0, spoil=spoil)
-    text = "client 4: absent; no party can be left out, .* all 4 .*; lost of 4: east"
-    with pytest.raises(TooManyFaultsError, match=text):
+    text = "client 4: absent; no party can be left out, .* all 4 .*"
+    with pytest.raises(TooManyFaultsError, match=text) as caught:
         network.run()
+    assert caught.value.clients == (4,)
     assert gone
     (summary,) = made.found("south", SUMMARY)
     assert read_summary(summary).statistics["age"].count == 51
@@ -76,16 +76,25 @@ def test_a_site_that_is_lost_after_totals_ends_the_run_and_no_centre_is_opened(t
     assert not made.found("south", "centres.csv")
 
 
+def test_centres_include_the_row_of_a_site_that_is_lost_after_it_has_shared(tmp_path, monkeypatch):
+    made, (gone, spoil) = Four(tmp_path), east_vanishes(monkeypatch, StepNotice)
+    network = Network(made, deadline=1.0, spoil=spoil)
+    network.run()
+    assert gone
+    assert names_of_lost(network) == {"east": "PartyError: east: no answer within 1 s"}
+    assert network.coordinator.report.counts == [14, 19, 17, 1]
+    assert made.found("south", "centres.csv")
+
+
 def test_a_coordinator_that_leaves_a_site_out_after_totals_is_refused_by_the_others(
     tmp_path, monkeypatch, caplog
 ):
     made = Four(tmp_path)
     monkeypatch.setattr(ServerPhase, "_check_dispensable", lambda *_: None)
-    _, spoil = east_vanishes(monkeypatch, StepNotice)
-    text = "LeaveOut: without client 4, whose values are in the means and deviations that were opened"
+    _, spoil = east_vanishes(monkeypatch, Plan)
+    text = "StepNotice: without client 4, whose values are in the means and deviations that were opened"
     # How many sites have refused when the run ends depends on timing.
-    refused = (MessageError, TooManyFaultsError)
-    with pytest.raises(refused, match="bad-message: a message is refused"):
+    with pytest.raises((CheatError, TooManyFaultsError), match="bad-message: a message is refused"):
         Network(made, deadline=1.0, spoil=spoil).run()
     assert text in caplog.text
     assert not made.found("south", "centres.csv")

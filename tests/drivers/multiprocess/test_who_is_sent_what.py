@@ -8,9 +8,7 @@ from secfc.drivers.calls import framing
 from secfc.drivers.calls.coordinator import Coordinator
 from secfc.drivers.calls.envelopes import Incoming, Kind, decode_call
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.errors import (
-    SealError,
-)
+from secfc.errors import CheatError
 from secfc.protocol.messages.wire import envelope
 
 pytestmark = pytest.mark.processes
@@ -58,7 +56,7 @@ def test_messages_reach_their_recipient_only(setup_of, written):
 
 
 @pytest.mark.parametrize("change", ["flip", "swap"])
-def test_a_relay_that_touches_a_share_ends_the_run_with_a_seal_error(setup_of, monkeypatch, change):
+def test_a_relay_that_touches_a_share_ends_the_run_for_all(setup_of, monkeypatch, change):
     real, first = Coordinator._carry, []
 
     def carry(self, party, payload):
@@ -72,5 +70,5 @@ def test_a_relay_that_touches_a_share_ends_the_run_with_a_seal_error(setup_of, m
 
     monkeypatch.setattr(Coordinator, "_carry", carry)
     text = r"^parties\[1\]: step: part 0 of round 0 from client [13] was not sealed by it "
-    with pytest.raises(SealError, match=text):
+    with pytest.raises(CheatError, match=text):
         run_multiprocess(setup_of((5, 5, 5)))
