@@ -395,7 +395,7 @@ def test_a_consortium_over_flare_whose_server_was_killed_goes_on(tmp_path):
 
     given = [tmp_path / name / "consortium" / "job.signatures" for name in NAMES]
     run = ["consortium", "run", made / "job.toml", *given, "--resumable", "--timeout", "240"]
-    plan.write_text(json.dumps({"server": ["CodedDistances", 3, "site"]}))
+    plan.write_text(json.dumps({"server": ["StepReport", 3, "site"]}))
     try:
         sites = [start(name, "consortium", "start", tmp_path / name / "site.toml") for name in NAMES]
         assert start("first", *run).wait(timeout=300) == 2, said("first")

@@ -78,7 +78,7 @@ class Carried:
     began: int
 
 
-_OF_ROUNDS = {"Assignment", "Step", "StepNotice", "StepReport"}
+_OF_ROUNDS = {"Step", "StepNotice", "StepReport"}
 """Types of messages of which the first one of a round begins it."""
 
 

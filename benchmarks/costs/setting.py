@@ -199,7 +199,7 @@ def residues_of_rounds(messages: Iterable[MessageRecord], *, m: int) -> list[int
     """
     sizes: dict[int, int] = defaultdict(int)
     for message in messages:
-        if message.kind in {"CodedDistances", "StepReport"} and message.sender == 1 and message.round:
+        if message.kind == "StepReport" and message.sender == 1 and message.round:
             sizes[message.round] += message.size
     return [sizes[number] // (BYTES_PER_RESIDUE * m) for number in sorted(sizes)]
 

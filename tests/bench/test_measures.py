@@ -14,10 +14,10 @@ from secfc.kernels import VARIABLE
 
 def test_residues_of_a_round_are_read_off_the_first_clients_answers():
     def answer(number, size, sender=1):
-        return MessageRecord("CodedDistances", sender, 0, number, size)
+        return MessageRecord("StepReport", sender, 0, number, size)
 
     sent = [answer(1, 3 * 400 * 3 + 50), answer(1, 3 * 100 * 3 + 50), answer(2, 4 * 500 * 3 + 50)]
-    sent += [answer(2, 10**6, sender=2), MessageRecord("Assignment", 0, 1, 1, 10**6)]
+    sent += [answer(2, 10**6, sender=2), MessageRecord("StepNotice", 0, 1, 1, 10**6)]
     assert residues_of_rounds(sent, m=250) == [6, 8]
     assert most_primes([6, 8, 4], 2) == 4
 
