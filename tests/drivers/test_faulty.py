@@ -35,3 +35,23 @@ def test_three_crashes_leave_r_and_a_fourth_stops_with_the_inequality(eight, at)
     assert isinstance(four.error, TooManyFaultsError)
     assert "n >= R + S: 8 < 5 + 4" in str(four.error)
     assert four.clustering is None
+
+
+def test_three_liars_where_one_is_tolerated_end_the_run(eight):
+    # Any seven answers include two of their lies, but seven answers can detect only one.
+    lies = [Fault(kind="rot", client=j, at=0, count=1000) for j in (2, 5, 6)]
+    ending = run(eight(max_liars=1), *lies)
+    assert isinstance(ending.error, TooManyFaultsError)
+    assert "more than max_liars=1 holders sent wrong shares" in str(ending.error)
+
+
+def test_a_liar_and_too_many_absent_end_the_run_and_are_named(eight):
+    faults = [Fault(kind="crash", client=j, at=9) for j in (1, 8)]  # after they shared their rows
+    ending = run(eight(max_liars=1), *faults, Fault(kind="rot", client=2, at=0, count=1000))
+    assert isinstance(ending.error, TooManyFaultsError)
+    assert str(ending.error) == (
+        "round 1: too few clients are left to decode and to locate wrong answers; absent: client 1, client 8"
+    )
+    honest = run(eight(max_liars=1), *faults)
+    assert honest.error is None
+    assert exact(eight(max_liars=1), honest)

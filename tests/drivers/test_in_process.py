@@ -31,13 +31,13 @@ def test_equal_seeds_give_equal_outcomes_and_messages(setup_of):
 def test_every_message_is_recorded_also_by_a_meter_that_goes_on():
     meter, sent = Meter(), [(2, 1, 9), (2, 3, 9), (1, 2, 9), (2, 1, 9), (2, 1, 8)]
     for sender, recipient, size in sent[:4]:
-        meter.sent(Envelope("Share", "share", "share", sender, recipient, 0, False), size)
+        meter.sent(Envelope("Step", "share", "share", sender, recipient, 0, False), size)
     before = meter.costs().messages
     again = Meter()
     again.stand(json.loads(json.dumps(meter.standing())))
     sender, recipient, size = sent[4]
-    again.sent(Envelope("Share", "share", "share", sender, recipient, 0, False), size)
-    expected = [MessageRecord("Share", sender, recipient, 0, size) for sender, recipient, size in sent]
+    again.sent(Envelope("Step", "share", "share", sender, recipient, 0, False), size)
+    expected = [MessageRecord("Step", sender, recipient, 0, size) for sender, recipient, size in sent]
     assert sorted(before) == sorted(expected[:4])
     assert sorted(again.costs().messages) == sorted(expected)
     assert again.sent_bytes == 44

@@ -108,6 +108,21 @@ def test_a_site_lost_before_sharing_is_left_out_while_r_are_left(organisations, 
     assert report.counts == [20, 0, 25, 5]
 
 
+def test_centres_go_to_the_named_sites_although_a_spare_one_vanishes(organisations, monkeypatch):
+    made = organisations(20, 10, 30, 5, reveal_centres=["site-1", "site-3"])
+    for name in made.sites:
+        made.configure(name, more='[limits]\nreveal_centres = ["site-1", "site-3"]\n')
+    spoil = vanishes(monkeypatch, StepNotice, 2, when=lambda message: message.round == 3)
+    network = Network(made, spoil=spoil, deadline=1.0)
+    network.run()
+    assert list(names_of_lost(network)) == ["site-2"]
+    assert_exact(made, network)
+    assert sorted(path.parent.parent.name for path in made.folder.glob("results-*/*/centres.csv")) == [
+        "results-site-1",
+        "results-site-3",
+    ]
+
+
 def test_a_site_that_fails_in_round_3_is_done_without_and_tells_no_value(organisations, monkeypatch):
     def act(message):
         if isinstance(message, StepNotice) and message.round == 3:

@@ -150,7 +150,7 @@ def test_the_server_refuses_a_job_that_ships_code(consortium, tmp_path):
 
 def test_the_text_of_an_exception_does_not_leave_the_site(consortium, run):
     made, federation, _ = consortium
-    _, summary = run(site_4=("StepNotice", 3, "the value 123456.789"))
+    _, summary = run(site_4=(*PLACES["round 3"], "the value 123456.789"))
     assert summary.coordinator["ended"] == "complete"
     assert summary.coordinator["lost"] == {"site-4": "PartyError: internal"}
     assert_exact(made, lost=["site-4"])

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     "spoiled",
     [
-        {"sent": {"Share": {"messages": 1, "bytes": 1, "unknown": 1}}},
+        {"sent": {"Step": {"messages": 1, "bytes": 1, "unknown": 1}}},
         {"sent": {"\x1b[2Jall is well": {"messages": 1, "bytes": 1}}},
         {"versions": {"\ud800": "1"}},
         {"seconds": [["share", "client", 10**400]]},
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("clock")
         {"seconds": [[["share"], {}, "1"]]},
         {"seconds": 5},
         {"versions": {f"library {at}": "1" * 1000 for at in range(5000)}},
-        {"sent": {"Share": {"messages": 10**4000, "bytes": 1}}},
+        {"sent": {"Step": {"messages": 10**4000, "bytes": 1}}},
     ],
     ids=[
         "unknown",
