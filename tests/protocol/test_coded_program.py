@@ -12,10 +12,9 @@ import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.errors import CheatError, LimitError, RangeError, TooManyFaultsError
 from secfc.field.packing import pack_canonical, unpack
-from secfc.kmeans import kept
 from secfc.lagrange.sharing import split
 from secfc.operations.beginning import rows as sharing
-from secfc.operations.decoding import distances
+from secfc.operations.decoding import distances, kept
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Step, StepNotice, StepReport
 from secfc.protocol.parties.party import Party

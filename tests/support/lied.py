@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from dataclasses import replace
+
 import numpy as np
 
 from secfc.field.array_types import Labels, Objects
