@@ -102,8 +102,6 @@ def test_who_learned_what_is_said_of_the_comparers(tmp_path, max_liars):
     result = run(comparers=(4, 0, 2), max_liars=max_liars)
     text = result.report(tmp_path / "r.html", names=names).read_text(encoding="utf-8")
     assert "party 4 with party 0" in text
-    assert "one of those that compare, if it lied" in text
-    assert "max_liars does not prevent it" in text
     told = run(disclosure="coded").report(tmp_path / "d.html").read_text(encoding="utf-8")
     assert "one of those that compare" not in told
 

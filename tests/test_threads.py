@@ -123,37 +123,6 @@ def test_kernels_of_a_union_give_equal_values(small_pieces):
         assert np.array_equal(one, other)
 
 
-class Delayed(MaskSource):
-    """Its first draw waits for a second one, which must not begin before the first has ended."""
-
-    def __init__(self, key):
-        super().__init__(key)
-        self.begun, self.second = count(), threading.Event()
-
-    def octets(self, size):
-        if next(self.begun):
-            self.second.set()
-        else:
-            self.second.wait(0.2)
-        return super().octets(size)
-
-
-def test_sums_of_the_check_of_rows_are_the_same(small_pieces):
-    rng, found = np.random.default_rng(7), []
-    shares = rng.integers(-(2**22), 2**22, size=(2, 3, 300)).astype(np.float32)
-    for many in COUNTS:
-        sums = random_sums.coded_sums(
-            lambda index, rows: shares[index, :, rows],
-            [slice(0, 100), slice(100, 270), slice(270, 300)],
-            width=3,
-            source=Delayed(bytes(32)),
-            primes=primes_of(2),
-            threads=Threads(many),
-        )
-        found.append(sums.tolist())
-    assert found[0] == found[1] == found[2]
-
-
 @pytest.mark.parametrize("size", [64, 129, 1000])
 def test_masks_are_the_same_and_so_is_what_is_drawn_after_them(size, small_pieces):
     found = []

@@ -71,7 +71,7 @@ def test_each_party_sends_five_messages_to_each_other_whatever_it_holds(wire):
     assert len(sizes[0]) == 3 * 2 * 5
     assert sizes[0] == sizes[1]
     # As docs/optional.md says, with two columns.
-    assert sum(size for _, _, size in sizes[0]) == 3 * 2 * (505 + 91 * 2)
+    assert sum(size for _, _, size in sizes[0]) == 3 * 2 * (473 + 91 * 2)
 
 
 def test_introductions_tell_nothing_of_rows(wire):
@@ -233,7 +233,6 @@ def signed(net, number, **changes):
         + one.weights
         + one.ephemeral
         + one.commitment
-        + one.checks
     )
     head = b"secfc introduction 1" + net.session.run + net.session.agreement
     return replace(one, signature=net.identities[number - 1].sign(head + said))

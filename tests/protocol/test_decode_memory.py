@@ -60,7 +60,7 @@ def signed(kind, data):
 def bodies(kind, k, room):
     """Bodies of this many bytes, for the array that needs the most memory after decoding."""
     if kind is messages.Hello:
-        before, bits = 32 + 232 + 4, k.bit_length()
+        before, bits = 32 + 200 + 4, k.bit_length()
         count = min((room - before - 4) // bits * 8, 1 << 29)
         yield bytes(before) + count.to_bytes(4, "little") + bytes(-(-count // 8) * bits)
     elif kind is messages.UnionFound:
@@ -69,7 +69,7 @@ def bodies(kind, k, room):
     elif kind is messages.UnionOpening:
         yield bytes(4) + bytes((room - 4) // 8 * 8)
     elif kind is messages.Plan:
-        yield bytes(8) + bytes((room - 8) // 232 * 232)
+        yield bytes(8) + bytes((room - 8) // 200 * 200)
     else:
         yield bytes(room)
 

@@ -66,7 +66,7 @@ HEADER = 29
 SECRET_RUN = b"secret run ident"
 AGREEMENT = b"the secret agreement of a party."
 SEALED = bytes(range(100, 128))
-INTRODUCTION = 8 + 5 * 32 + 64
+INTRODUCTION = 8 + 4 * 32 + 64
 """Rows, digest of start labels, ephemeral key, signature."""
 WEIGHTS = HEADER + 32 + INTRODUCTION
 """Position of the weights of a Hello and their count, after the agreement and the introduction."""
@@ -170,7 +170,7 @@ def test_sealed_bytes_follow_the_place():
 
 def test_a_hello_holds_the_agreement_the_introduction_and_the_start_labels():
     data = encode(examples()["Hello with start"], k=3)
-    said = b"\x04\x00\x00\x00\x06\x00\x00\x00" + b"\x05" * (5 * 32 + 64)
+    said = b"\x04\x00\x00\x00\x06\x00\x00\x00" + b"\x05" * (4 * 32 + 64)
     assert data[HEADER:] == AGREEMENT + said + bytes(4) + b"\x04\x00\x00\x00" + bytes([0b01_10_00_01, 0])
     assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said + bytes(4)
 
