@@ -1,75 +1,177 @@
-"""A party that is killed and started again uses no piece of a source of masks and no nonce twice.
+"""A party that is killed and started again uses no piece of a keystream and no nonce for two plaintexts.
 
-Whole runs of every kind are recorded, including all restarts of all parties: each piece that is drawn of each
-source, and what is sealed under each nonce. A piece that is drawn again must be exactly the same piece, and
-what is sealed again exactly the same bytes, which depend on all masks. Different pieces do not overlap.
+Whole runs of every kind are recorded, including all restarts of all parties: which module draws each piece of
+each keystream, from which arguments, and what is sealed under each nonce. A piece that is used again must be
+exactly the same piece, drawn by the same code from the same arguments. Different pieces do not overlap.
 """
 
+import sys
 import threading
+from functools import wraps
 from hashlib import sha256
 from itertools import pairwise as neighbours
 from itertools import product
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from simulator.kills import KILLS
 from support.restarting import KINDS, Restarting, assert_same
 from support.sweeps import sweep
 
-from secfc.crypto import channel
+from secfc.crypto import channel, keystream
 from secfc.crypto.randomness import MaskSource
 from secfc.drivers.in_process import run_in_process
 from secfc.field.primes import primes_of
 from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
+from secfc.protocol.client import Client
+from secfc.protocol.job.cases import Union as UnionRows
 from secfc.protocol.job.making import make_job
+from secfc.protocol.server import Server
+from secfc.psu.field_sharing import Sharing
 
 pytestmark = pytest.mark.usefixtures("clock")
 
+_DRAWING = ("secfc.crypto.", "secfc.kernels.", "secfc.protocol.parties.party")
+"""Modules whose functions draw for others."""
+
+_OUTSIDE = ("Party.together.<locals>.advance", "Client.receive", "Server.receive")
+"""What calls a half, or a role."""
+
+
+def bytes_of(value):
+    """All content of an argument that masks may hide."""
+    match value:
+        case np.ndarray():
+            return repr(value.tolist()).encode() if value.dtype == object else value.tobytes()
+        case bytes() | bytearray() | memoryview():
+            return bytes(value)
+        case slice() | int() | str():
+            return repr(value).encode()
+        case tuple() | list():
+            return b"|".join(map(bytes_of, value))
+    return b""
+
+
+def purpose_and_digest():
+    """The module that draws, the half of the operation in which it does, and a digest of what it is given.
+
+    That includes what its callers in the half, or in the role, are given.
+    """
+    frame, name, half, held = sys._getframe(1), "", "", []
+    while frame is not None and frame.f_code.co_qualname not in _OUTSIDE:
+        module, code = frame.f_globals.get("__name__", ""), frame.f_code
+        # Closures are given buffers that are not filled yet.
+        if module.startswith("secfc.") and not module.startswith(_DRAWING) and "<" not in code.co_qualname:
+            name = name or module.removeprefix("secfc.")
+            given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            held += [bytes_of(frame.f_locals[one]) for one in given if one in frame.f_locals]
+        half, frame = code.co_qualname, frame.f_back
+    return name, half, sha256(b"|".join(held)).digest()
+
 
 class Uses:
-    """Pieces that were drawn of each source, and what each nonce was used for."""
+    """What each piece of a keystream, and each nonce, was used for."""
 
     def __init__(self, monkeypatch):
-        self.pieces, self.sealed, self.again = {}, {}, 0
+        self.pieces, self.sealed = {}, {}
+        self.again = 0
         self._at_work = threading.local()
         self._patch = monkeypatch
+        self._parties()
         self._sources()
+        self._pairs()
         self._seals()
 
+    @property
+    def purposes(self):
+        return {use[0] for pieces in self.pieces.values() for _, use in pieces.values()}
+
     def check(self):
-        """No two pieces of a source overlap."""
+        """No two pieces of a keystream overlap."""
         for pieces in self.pieces.values():
-            ends = sorted((start, start + count) for start, count in pieces.items())
+            ends = sorted((start, start + count) for start, (count, _) in pieces.items())
             assert all(end <= start for (_, end), (start, _) in neighbours(ends))
 
+    def _parties(self):
+        """Note whose code runs: both ends of a pair use one keystream, each for its own answer."""
+
+        def noted(owner, name):
+            real = getattr(owner, name)
+
+            @wraps(real)
+            def note(one, *given):
+                self._at_work.party = getattr(one, "number", 0)
+                try:
+                    return real(one, *given)
+                finally:
+                    self._at_work.party = None
+
+            self._patch.setattr(owner, name, note)
+
+        for owner, name in product((Client, Server), ("start", "receive", "unreadable", "absent")):
+            if hasattr(owner, name):
+                noted(owner, name)
+
+    def _piece(self, stream, start, count, data=b""):
+        if not count:
+            return
+        name, half, digest = purpose_and_digest()
+        # A dealer derives its own masks from a key that it uses as dealer and as bearer.
+        place = stream, getattr(self._at_work, "party", None), half
+        use, pieces = (name, sha256(digest + bytes(data)).digest()), self.pieces.setdefault(place, {})
+        if start in pieces:
+            assert pieces[start] == (count, use), name
+            self.again += 1
+        pieces[start] = count, use
+
     def _sources(self):
-        made, drawn, passed = MaskSource.__init__, MaskSource._next, MaskSource.go_on_from
-        streams = {}
+        made, drawn = MaskSource.__init__, MaskSource._next
+        streams, misfits, records = {}, Sharing.misfits, self
 
         def make(source, key=None):
             made(source, key)
-            assert key is not None, "of the log"
+            # Weights of a check hide nothing.
+            checking = getattr(records._at_work, "checks", False)
+            assert checking or key is not None, "of the log"
             streams[source] = key
 
         def draw(source, count):
-            if count and not getattr(self._at_work, "passes", False):
-                pieces, start = self.pieces.setdefault(streams[source], {}), source.position
-                self.again += start in pieces
-                assert pieces.setdefault(start, count) == count
+            if streams[source] is not None:
+                self._piece(streams[source], source.position, count)
             return drawn(source, count)
 
-        def go_on(source, position):
-            self._at_work.passes = True
+        @wraps(misfits)
+        def check(*given, **named):
+            records._at_work.checks = True
             try:
-                passed(source, position)
+                return misfits(*given, **named)
             finally:
-                self._at_work.passes = False
+                records._at_work.checks = False
 
         self._patch.setattr(MaskSource, "__init__", make)
         self._patch.setattr(MaskSource, "_next", draw)
-        self._patch.setattr(MaskSource, "go_on_from", go_on)
+        self._patch.setattr(Sharing, "misfits", check)
+
+    def _pairs(self):
+        records = self
+
+        class Stream:
+            def __init__(self, algorithm, mode):
+                self._real, self._key, self._position = Cipher(algorithm, mode), algorithm.key, 0
+
+            def encryptor(self):
+                self._stream = self._real.encryptor()
+                return self
+
+            def update_into(self, data, out):
+                records._piece(self._key, self._position, len(data), data)
+                self._position += len(data)
+                return self._stream.update_into(data, out)
+
+        self._patch.setattr(keystream, "Cipher", Stream)
 
     def _seals(self):
         records = self
@@ -112,6 +214,30 @@ def uses(monkeypatch):
     return Uses(monkeypatch)
 
 
+ALWAYS = {"protocol.parties.dealing", "protocol.program.stepping"}
+CODED = ALWAYS | {"protocol.phases.server_program"}
+COMPARED = ALWAYS | {
+    "comparing.batch",
+    "comparing.masking",
+    "operations.beginning.random_sums",
+    "operations.nearest",
+    "protocol.parties.random_sharings",
+}
+UNION = {"operations.beginning.added", "psu.field_sharing", "psu.stages"}
+CHECKS = {"sharing.codewords"}
+"""Draws weights of checks, which hide nothing. How many answers are checked depends on when they come."""
+
+
+def purposes_of(job):
+    """Modules that draw in a run of a job."""
+    purposes = COMPARED if job.comparers else CODED
+    if job.opened.noise is not None:
+        purposes = purposes | {"operations.ending.noise"}
+    if isinstance(job.rows, UnionRows):
+        purposes = purposes | UNION
+    return purposes
+
+
 ALIKE = ("separation", "labels", "centres", "segments", "scored starts")
 """They hide the same as other kinds do. test_resume.py runs them without kills, the slow tests with kills."""
 
@@ -140,24 +266,34 @@ def test_killed_around_calls_parties_hide_nothing_else_under_the_same(
     assert run.run() > 1
     assert_same(run.outcome(), expected, noise=setup.job.opened.noise is not None)
     uses.check()
+    assert uses.purposes - CHECKS == purposes_of(setup.job)
     assert uses.again > 10
 
 
 class TestTheRecords:
-    def test_show_pieces_that_overlap(self, uses):
+    def sharer(self):
         job = make_job(n=3, k=1, t=1, ell=1, d=2, bound=4.0, disclosure="coded")
-        for position in (0, 5):
-            masks = MaskSource(bytes(32))
-            masks.go_on_from(position)
-            sharer = Sharer(job=job, primes=primes_of(2), masks=masks, kernels=choose(1))
-            sharer.share(np.zeros((3, 2)))
+        return Sharer(job=job, primes=primes_of(2), masks=MaskSource(bytes(32)), kernels=choose(1))
+
+    def test_show_a_mask_used_for_other_rows(self, uses):
+        self.sharer().share(np.zeros((3, 2)))
+        self.sharer().share(np.zeros((3, 2)))
+        assert uses.again
+        with pytest.raises(AssertionError, match=r"^lagrange\.sharer"):
+            self.sharer().share(np.ones((3, 2)))
+
+    def test_show_pieces_that_overlap(self, uses):
+        self.sharer().share(np.zeros((3, 2)))
+        sharer = self.sharer()
+        sharer._masks.position = 5
+        sharer.share(np.zeros((3, 2)))
         with pytest.raises(AssertionError):
             uses.check()
 
     def test_show_a_nonce_used_for_other_bytes(self, uses):
         def seal(payload):
             made = channel.Channels(secrets={2: bytes(32)}, transcript=bytes(32), me=1)
-            made[2].seal(b"step", part=0, payload=payload)
+            made[2].seal(b"share", part=0, payload=payload)
 
         seal(b"one")
         seal(b"one")
