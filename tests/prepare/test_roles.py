@@ -227,13 +227,8 @@ def test_early_messages_that_do_not_open_count_as_not_sent(wire):
 def signed(net, number, **changes):
     """A client's introduction with changes, signed by the client."""
     one = replace(net.parties[number]._introductions[number], **changes)
-    said = (
-        struct.pack("<HII", number, one.rows, one.smallest)
-        + one.start
-        + one.weights
-        + one.ephemeral
-        + one.commitment
-    )
+    said = struct.pack("<HII", number, one.rows, one.smallest)
+    said += one.start + one.weights + one.ephemeral + one.commitment
     head = b"secfc introduction 1" + net.session.run + net.session.agreement
     return replace(one, signature=net.identities[number - 1].sign(head + said))
 
