@@ -12,7 +12,6 @@ from operations.test_own_labels import Lying
 from secfc.errors import CheatError, LimitError, TooManyFaultsError
 from secfc.field.primes import primes_of
 from secfc.operations.beginning.rows import SharedRows
-from secfc.operations.ending import noise as of_noise
 from secfc.operations.ending.large_enough import lacking, plain_lacking
 from secfc.operations.ending.noise import Noise, noise_of
 from secfc.operations.ending.revealing import revealed
@@ -256,8 +255,7 @@ class TestNoise:
         assert len(noise) == n
         net.assert_opened(found, noise=sum(noise.values()))
 
-    def test_of_a_client_that_is_lost_is_not_in_them(self, noise, monkeypatch):
-        monkeypatch.setattr(of_noise, "quorum", lambda job, planned: 4)
+    def test_of_a_client_that_is_lost_is_not_in_them(self, noise):
         net = Ending(self.ROWS, self.LABELS, 2, n=5, **PRIVATE)
         for me in net.parties.values():
             me.inbox.lost.add(5)

@@ -47,8 +47,3 @@ def test_a_type_declares_all_by_itself(kind):
 def test_a_type_of_a_run_arrives_somewhere_and_never_after_an_error(kind):
     assert bool(kind.states) == (kind.phase != "prepare")
     assert State.ENDED not in kind.states
-
-
-@kinds
-def test_only_what_the_server_sends_is_sent_alike(kind):
-    assert not kind.alike or issubclass(kind, FromServer)

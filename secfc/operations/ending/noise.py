@@ -2,8 +2,7 @@
 
 Each client with rows deals discrete Gaussian noise for every sum over a cluster, with the same masks and
 proofs as rows. Holders add their shares of all noise to their shares of the sums, so only sums with all noise
-are opened. Opens whose noise is in, and nothing else. Where the server asks questions, noise is dealt after
-the rows of a client's first part (docs/protocol.md, "Centres with noise").
+are opened. Opens whose noise is in, and nothing else.
 """
 
 from collections.abc import Generator
