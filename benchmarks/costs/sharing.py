@@ -1,8 +1,8 @@
 """Sharing of float64 rows to sealed shares for n clients, and the part of masks, sealing and opening.
 
-Every client's rows are shared in the same blocks as in a real run. Seconds are CPU seconds of one thread, so
-megabytes per second are per core. For comparison, one of scikit-learn's Lloyd iterations on the same rows is
-timed after each pass.
+Every client's rows are shared in the same blocks as in a real run, without the proofs of a run. Seconds
+are CPU seconds of one thread, so megabytes per second are per core. For comparison, one of scikit-learn's
+Lloyd iterations on the same rows is timed after each pass.
 """
 
 import os
@@ -105,21 +105,22 @@ def share_once(job: Job, rows: Floats) -> Shared:
     """
     layout = Layout(tuple(len(part) for part in np.array_split(rows, job.n)))
     primes = primes_of(job.residues(layout.m))
+    step = max(1, BLOCK // (len(primes) * job.width))
     kernels = choose(layout.run_residues(job))
     masks = TimedMasks()
     sharer = Sharer(job=job, primes=primes, masks=masks, kernels=kernels)
     sharing = sealing = opening = 0.0
     for client in range(1, job.n + 1):
         pairs = [_channels(client, j) for j in range(1, job.n + 1) if j != client]
-        own, step = rows[layout.rows(client)], max(1, BLOCK // job.width)
+        own = rows[layout.rows(client)]
         for part, first in enumerate(range(0, len(own), step)):
             start = time.process_time()
             packed = sharer.share(own[first : first + step])
             made = time.process_time()
             payloads = [one.payload for j, one in enumerate(packed, 1) if j != client]
             sealed = [
-                one.seal(b"share", part=part, payload=payload)
-                for (one, _), payload in zip(pairs, payloads, strict=True)
+                mine.seal(b"share", part=part, payload=payload)
+                for (mine, _), payload in zip(pairs, payloads, strict=True)
             ]
             done = time.process_time()
             for (_, other), one in zip(pairs, sealed, strict=True):

@@ -7,7 +7,7 @@ third. A row x then goes to the second set if ``|x - b|**2 + o < |x - a|**2``, w
 with a number. So two rounds give one bit of it for every row, and d pairs of own rows give all columns.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 from unittest.mock import patch
 
@@ -15,18 +15,17 @@ import numpy as np
 
 from benchmarks.privacy.geometry import error
 from benchmarks.privacy.rows import PLACED, AttackRow
-from benchmarks.privacy.view import Watched, watch
-from secfc.field.array_types import Floats, Labels, Objects
+from benchmarks.privacy.view import watch
+from secfc.field.array_types import Floats, Ints, Labels, Objects
 from secfc.field.fixed_point import quantise
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
-from secfc.field.primes import PRIMES, primes_of, residues_needed
+from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.primes import PRIMES, primes_of
+from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.sets import set_sizes
 from secfc.protocol.client import Client
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Message
-from secfc.protocol.parties.party import Party
-from secfc.protocol.phases.client_program import ClientProgram
 from secfc.sharing.codewords import Codewords
 
 SETS = 3
@@ -133,11 +132,13 @@ class Bisection:
             self.moved[:, others] += int(_RAISED * one)
         self.moved *= sizes[:, np.newaxis] ** 2
 
-    def added(self, residues: PackedResidues, factors: Sequence[int]) -> PackedResidues:
-        """Residues, shape (P, c, m), moved by `moved` times a factor for each prime."""
+    def added(
+        self, residues: PackedResidues, factors: Sequence[int], asked: list[int], rows: slice
+    ) -> PackedResidues:
+        """Residues of some sets and rows, shape (P, c, rows), moved by `moved` times a prime's factor."""
         changed = PackedResidues(shape=residues.shape, payload=bytearray(residues.payload))
         for index, p in enumerate(primes_of(residues.shape[0])):
-            more = np.array(self.moved[: residues.shape[1]] * factors[index] % p, dtype=np.float64)
+            more = np.array(self.moved[asked, rows] * factors[index] % p, dtype=np.float64)
             plane = unpack(changed.planes()[index])
             changed.planes()[index] = pack((plane + more) % p, p)
         return changed
@@ -151,66 +152,33 @@ class BisectingClient(Client):
 
     def __init__(self, *, bits: int, smallest: int, **given: Any) -> None:
         super().__init__(**given)
-        job = self._job
+        job, self._rounds, self._asked = self._job, 0, list[int]()
         self.bisection = Bisection(job=job, rows=given["rows"], bits=bits, smallest=smallest)
-        code = Codewords(n=job.n, t=job.t, ell=job.ell, primes=primes_of(len(PRIMES)))
-        weights = code.weights(tuple(range(1, job.threshold + 1)))[:, 0]
+        code = Codewords(n=job.n, t=job.t, ell=job.ell, primes=tuple(prime.p for prime in PRIMES))
+        weights = code.weights(tuple(range(1, job.threshold + 1)))[:, 0].tolist()
         self._factors = [pow(int(one), -1, p) for one, p in zip(weights, code.primes, strict=True)]
-        self._primes = 0
 
     def receive(self, message: Message) -> list[Message]:
         """Take a message and answer wrongly."""
-        honest, send = ClientProgram.public_round_is, Party.send
+        honest = CodedPoints.ask, CodedPoints.answer
 
-        def begins(phase: ClientProgram, number: int, sets: Labels) -> None:
-            honest(phase, number, sets)
-            self.bisection.plan(number, sets)
-            self._primes = residues_needed(self._job.radius, int(set_sizes(sets, SETS).max()))
+        def ask(points: CodedPoints, sets: Labels, sizes: Ints, primes: int, about: tuple[int, ...]) -> None:
+            self._rounds, self._asked = self._rounds + 1, list(about) or list(range(sizes.size))
+            self.bisection.plan(self._rounds, sets)
+            honest[0](points, sets, sizes, primes, about)
 
-        def sent(me: Party, recipient: int, tag: str, data: Any) -> None:
-            if tag == "answer":  # a round has one block of rows
-                rows = self.bisection.moved.shape[1]
-                shape = self._primes, len(data) // (BYTES_PER_RESIDUE * self._primes * rows), rows
-                answer = PackedResidues(shape=shape, payload=bytearray(data))
-                data = self.bisection.added(answer, self._factors).payload
-            send(me, recipient, tag, data)
+        def answer(points: CodedPoints, start: int, stop: int) -> PackedResidues:
+            right = honest[1](points, start, stop)
+            return self.bisection.added(right, self._factors, self._asked, slice(start, stop))
 
-        with patch.object(ClientProgram, "public_round_is", begins), patch.object(Party, "send", sent):
+        with patch.object(CodedPoints, "ask", ask), patch.object(CodedPoints, "answer", answer):
             return super().receive(message)
 
 
-def watched_with(
-    liar: Callable[..., Client],
-    parties: list[Floats],
-    *,
-    bits: int,
-    smallest: int,
-    seed: int,
-    **job: Any,
-) -> tuple[Watched, int]:
-    """A run in which the first client lies, and the number of its own rows. `job` has further parameters."""
-    others = np.concatenate(parties)
-    own = own_rows(others.shape[1], float(np.linalg.norm(others, axis=1).max()), smallest)
-
-    def client(**given: Any) -> Client:
-        return liar(bits=bits, smallest=smallest, **given) if given["number"] == 1 else Client(**given)
-
-    limits = Limits(smallest_set=smallest)
-    watched = watch(
-        [own, *parties], k=SETS, t=1, ell=2, seed=seed, keys=seed, client=client, limits=limits, **job
-    )
-    return watched, len(own)
-
-
 def by_wrong_answers(
-    parties: list[Floats],
-    *,
-    bits: int,
-    smallest: int,
-    seed: int,
-    max_liars: int = 0,
+    parties: list[Floats], *, bits: int, smallest: int, seed: int, max_liars: int = 0
 ) -> Iterator[AttackRow]:
-    """Attack l: the error of others' rows, by rounds, up to the end of the attack.
+    """Attack l with disclosure "coded": the error of others' rows, by rounds, up to the end of the attack.
 
     Parameters
     ----------
@@ -223,12 +191,22 @@ def by_wrong_answers(
     seed, max_liars : int
     """
     others = np.concatenate(parties)
-    watched, own = watched_with(
-        BisectingClient,
-        parties,
-        bits=bits,
-        smallest=smallest,
+    own = own_rows(others.shape[1], float(np.linalg.norm(others, axis=1).max()), smallest)
+
+    def client(**given: Any) -> Client:
+        if given["number"] == 1:
+            return BisectingClient(bits=bits, smallest=smallest, **given)
+        return Client(**given)
+
+    watched = watch(
+        [own, *parties],
+        k=SETS,
+        t=1,
+        ell=2,
         seed=seed,
+        keys=seed,
+        client=client,
+        limits=Limits(smallest_set=smallest),
         max_liars=max_liars,
     )
     liars = watched.liars
@@ -239,7 +217,7 @@ def by_wrong_answers(
     found = cast(BisectingClient, watched.clients[0]).bisection.found
     for rounds, rows in found or [(1, guess)]:
         yield PLACED.row(
-            error(rows[own:], others),
+            error(rows[len(own) :], others),
             job=watched.job,
             m=len(watched.rows),
             attack="l-rows",

@@ -44,7 +44,7 @@ ATTACKS = {
     "h-alone-rows": "recipient of centres: others' rows known exactly",
     "h-spreads": "recipient of spreads: bits of others' values that stay unknown",
     "l-rows": "client that answers wrongly: everybody's rows, by rounds",
-    "p-rows": "client that chooses its rows: a column of others' rows from labels, by its share of all rows",
+    "p-rows": "client that chooses its rows: a column of others from labels of all rounds, by its share of rows",
     "q-sorted": "party that chooses its rows: others' sorted values of a column from own labels, by runs",
     "q-rows": "party that chooses its rows: others' rows from own labels and random first sets, by runs",
     "q-sum": "party that chooses its rows: the sum of others' rows from own labels, by runs",
@@ -176,15 +176,9 @@ def _opened(size: Size) -> Iterator[AttackRow]:
 
 
 def _wrong_answers(size: Size) -> Iterator[AttackRow]:
-    for d in size.wrong:
-        for max_liars in (0, 1):
-            yield from bisection.by_wrong_answers(
-                blobs(4 + 2 * max_liars, size.others, d),
-                bits=size.bits,
-                smallest=5,
-                seed=SEED,
-                max_liars=max_liars,
-            )
+    for d, max_liars in product(size.wrong, (0, 1)):
+        given: dict[str, Any] = {"bits": size.bits, "smallest": 5, "seed": SEED, "max_liars": max_liars}
+        yield from bisection.by_wrong_answers(blobs(4 + 2 * max_liars, size.others, d), **given)
 
 
 def _chosen_rows(size: Size) -> Iterator[AttackRow]:

@@ -12,22 +12,21 @@ Cells = tuple[list[str], list[list[str]]]
 
 
 def liar_cells(rows: Rows) -> Cells:
-    """Rounds after which a client that answers wrongly, or a comparer that lies, has all rows."""
-    found: dict[tuple[str, int, str, str], list[tuple[float, float]]] = {}
+    """Rounds after which a client that answers wrongly has all rows."""
+    found: dict[tuple[int, str], list[tuple[float, float]]] = {}
     for row in rows:
-        if row["attack"] in ("l-rows", "o-rows"):
-            of = row["adversary"], row["d"], row["against"], row["note"]
-            found.setdefault(of, []).append((row["value"], row["success"]))
-    headings = ["who", "d", "disclosure", *(f"rounds to an error below {one:g}" for one in _NEAR), "with"]
+        if row["attack"] == "l-rows":
+            found.setdefault((row["d"], row["note"]), []).append((row["value"], row["success"]))
+    headings = ["d", *(f"rounds to an error below {one:g}" for one in _NEAR), "with"]
     lines = []
-    for (who, d, disclosure, note), points in found.items():
+    for (d, note), points in found.items():
         rounds = [next((at for at, error in points if error < one), None) for one in _NEAR]
-        lines.append([who, str(d), disclosure, *("" if at is None else f"{at:g}" for at in rounds), note])
+        lines.append([str(d), *("" if at is None else f"{at:g}" for at in rounds), note])
     return headings, lines
 
 
 def label_cells(rows: Rows) -> Cells:
-    """What labels alone tell a client that chooses its rows."""
+    """What labels alone tell a party that chooses its rows, or a comparer that lies."""
     headings = ["program", "by", "varied", "value", "success", "nothing, everything", "with"]
     lines = [
         [
@@ -40,6 +39,6 @@ def label_cells(rows: Rows) -> Cells:
             row["note"],
         ]
         for row in rows
-        if row["attack"][0] in "npqr"
+        if row["attack"][0] in "pqrs"
     ]
     return headings, lines

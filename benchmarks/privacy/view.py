@@ -10,16 +10,17 @@ from unittest.mock import patch
 
 import numpy as np
 
+from secfc.comparing.role import Data
 from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.proof import Signer
 from secfc.crypto.randomness import KEY_BYTES, MaskSource
 from secfc.errors import LimitError
-from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects
+from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects, Shares
+from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, unpack
-from secfc.kmeans.compare import SquaredDistances
-from secfc.kmeans.in_range import RangeCheck
-from secfc.operations.decoding import distances
+from secfc.field.primes import primes_of
+from secfc.kmeans.kept import KeptDistances
 from secfc.operations.decoding.distances import Distances
 from secfc.protocol.client import Client
 from secfc.protocol.job.job import Job
@@ -28,16 +29,17 @@ from secfc.protocol.job.making import make_job
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Message
 from secfc.protocol.messages.wire import decode, encode
 from secfc.protocol.server import Server
+from secfc.sharing.codewords import Codewords
 
 
 @dataclass
 class ServerView:
-    """The server's view of each answered round; with "labels", what a coalition uses in its place.
+    """The server's view of each round that it decoded.
 
     Attributes
     ----------
     questions : list of ndarray of shape (m,), int32
-        The sets of its questions.
+        The sets of rounds, which everybody knows.
     distances : list of ndarray of shape (m, k), float64
         Squared distances of every row to every centre in the data's units; NaN for an empty set.
     exact : list of ndarray of shape (m, k), dtype object
@@ -81,7 +83,7 @@ class Watched:
 
     @property
     def labels(self) -> Labels:
-        """The final labels of all rows, which every client receives, shape (m,)."""
+        """The final labels of all rows, shape (m,), which with "coded" every client receives."""
         return np.concatenate([cast(Labels, client.labels) for client in self.clients])
 
     @property
@@ -111,45 +113,42 @@ class Watched:
 
 
 @contextmanager
-def _recorded(view: ServerView, job: Job) -> Iterator[None]:
-    """Keep what the server decodes, while the context is active."""
-    assign, quotients, take = Distances._assign, distances.quotients, RangeCheck.take
-    decoded: list[SquaredDistances] = []
+def _watched_by_server(view: ServerView, job: Job) -> Iterator[None]:
+    """Keep what the server receives and decodes. Distances to sets that did not change it has already."""
+    assign, take, radius = Distances._assign, KeptDistances.take, 4.0**job.exponent
 
-    def assigned(self: Any, sent: Any, rows: slice, code: Any, shape: Any, about: Any, *, core: bool) -> None:
-        m, asked = self.assigned.sets.size, list(about) or list(range(shape[1]))
-        if self.me.round > len(view.questions):
-            view.questions.append(self.assigned.sets)
-            view.distances.append(np.full((m, job.k), np.nan))
-            view.exact.append(np.zeros((m, job.k), dtype=object))
+    def assigned(
+        me: Distances, sent: dict[int, Data], rows: slice, code: Codewords, *given: Any, **more: Any
+    ) -> None:
+        of = me.assigned
+        assert of is not None
+        if rows.start == 0:
+            view.questions.append(of.sets)
+            view.exact.append(np.zeros((of.sets.size, job.k), dtype=object))
+            view.distances.append(np.full((of.sets.size, job.k), np.nan))
             view.answers.append({})
-        answers = view.answers[-1]
+        (_, columns), about = given
+        asked, answers = list(about) or list(range(columns)), view.answers[-1]
         for j, data in sent.items():
-            residues = unpack(PackedResidues(payload=data, shape=(*shape, rows.stop - rows.start)).planes())
-            if j not in answers:
-                answers[j] = np.zeros((len(residues), job.k if about else len(asked), m), dtype=np.int64)
-                if about and len(view.answers) > 1 and j in (before := view.answers[-2]):
-                    kept = before[j]  # a server has them all the same
-                    answers[j][:, : kept.shape[1]] = kept
-            answers[j][:, asked, rows] = residues.astype(np.int64)
-        assign(self, sent, rows, code, shape, about, core=core)
+            residues = PackedResidues(payload=data, shape=(len(code.primes), columns, rows.stop - rows.start))
+            made = np.zeros((len(code.primes), job.k, of.sets.size), dtype=np.int64)
+            if about and len(view.answers) > 1 and j in view.answers[-2]:
+                made[...] = view.answers[-2][j]
+            answers.setdefault(j, made)[:, asked, rows] = unpack(residues.planes()).astype(np.int64)
+        assign(me, sent, rows, code, *given, **more)
 
-    def found(of: SquaredDistances, kernels: Any) -> Any:
-        decoded[:] = [of]
-        return quotients(of, kernels)
+    def taken(
+        kept: KeptDistances, rows: slice, digits: Shares, asked: tuple[int, ...], sizes: Ints
+    ) -> Shares:
+        every = take(kept, rows, digits, asked, sizes)
+        integers = MixedRadix(primes_of(len(every))).integers(every.astype(np.float64)).T
+        full = np.flatnonzero(sizes[: integers.shape[1]])
+        view.exact[-1][rows, full] = integers[:, full]
+        found = integers[:, full] / sizes[full].astype(object) ** 2 / radius
+        view.distances[-1][rows, full] = found.astype(np.float64)
+        return every
 
-    def taken(check: RangeCheck, rows: slice, of: Any) -> None:
-        (last,) = decoded
-        asked = np.flatnonzero(last.sizes)
-        view.exact[-1][rows, asked] = last.radix.integers(last.digits[:, asked]).T
-        view.distances[-1][rows, asked] = last.values()[asked].T / 4.0**job.exponent
-        take(check, rows, of)
-
-    with (
-        patch.object(Distances, "_assign", assigned),
-        patch.object(distances, "quotients", found),
-        patch.object(RangeCheck, "take", taken),
-    ):
+    with patch.object(Distances, "_assign", assigned), patch.object(KeptDistances, "take", taken):
         yield
 
 
@@ -172,7 +171,7 @@ def watch(
     parties : list of ndarray of shape (m_j, d), float64
     k, t, ell : int
     seed : int, optional
-        Seed of the start. Without one parties toss a coin.
+        Seed of the start. Without one the comparers toss a coin.
     limits : Limits, optional
         Limits of every client.
     keys : int, optional
@@ -190,7 +189,7 @@ def watch(
     roster = Roster(tuple(identity.public for identity in identities), coordinator.public)
     session = Session.of(job=job, roster=roster, run=octets(RUN_ID_BYTES))
     signer = Signer(session, coordinator)
-    server, view = Server(job=job, session=session), ServerView()
+    server = Server(job=job, session=session, secret=MaskSource(octets(KEY_BYTES)))
     clients = [
         client(
             number=j,
@@ -204,7 +203,7 @@ def watch(
         )
         for j in range(1, job.parties + 1)
     ]
-    watched = Watched(job=job, parties=parties, clients=clients, server=view)
+    watched = Watched(job=job, parties=parties, clients=clients, server=ServerView())
     post: deque[Message] = deque()
     for one in clients:
         post.extend(one.start())
@@ -213,11 +212,13 @@ def watch(
         return decode(encode(message, k=job.k, signer=signer), k=job.k, session=session)
 
     try:
-        with _recorded(view, job):
+        with _watched_by_server(watched.server, job):
             while post:
                 message = post.popleft()
-                role = server if message.recipient == SERVER else clients[message.recipient - 1]
-                post.extend(role.receive(carried(message)))
+                if message.recipient == SERVER:
+                    post.extend(server.receive(message))
+                else:
+                    post.extend(clients[message.recipient - 1].receive(carried(message)))
     except LimitError as error:
         watched.refusal = str(error)
     watched.liars = server.faults.liars
