@@ -158,7 +158,7 @@ def engines(
 
 @app.command(
     rich_help_panel=_ATTACKS,
-    epilog="Example: python -m benchmarks privacy --only o,p",
+    epilog="Example: python -m benchmarks privacy --only l,p",
 )
 def privacy(
     as_json: Json = False,
