@@ -58,8 +58,8 @@ ABOUT = {
     ),
     "privacy": (
         'First table: rounds after which a client that answers wrongly has all rows, with "coded". '
-        "An error of 1 is guessing the mean. Second table: what labels tell parties that choose their rows, and "
-        "empty sets a comparer that lies. All attacks: [the page of attacks](privacy/README.md)."
+        "An error of 1 is guessing the mean. Second table: what labels tell parties that choose their "
+        "rows, and empty sets a comparer that lies. All attacks: [the page of attacks](privacy/README.md)."
     ),
     "links": (
         "Computed from the messages of a run, not measured: every party and the coordinator have a line of "

@@ -44,7 +44,7 @@ ATTACKS = {
     "h-alone-rows": "recipient of centres: others' rows known exactly",
     "h-spreads": "recipient of spreads: bits of others' values that stay unknown",
     "l-rows": "client that answers wrongly: everybody's rows, by rounds",
-    "p-rows": "client that chooses its rows: a column of others from labels of all rounds, by its share of rows",
+    "p-rows": "client that chooses its rows: a column of others from labels of all rounds, by its share",
     "q-sorted": "party that chooses its rows: others' sorted values of a column from own labels, by runs",
     "q-rows": "party that chooses its rows: others' rows from own labels and random first sets, by runs",
     "q-sum": "party that chooses its rows: the sum of others' rows from own labels, by runs",

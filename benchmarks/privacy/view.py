@@ -20,8 +20,8 @@ from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, unpack
 from secfc.field.primes import primes_of
-from secfc.kmeans.kept import KeptDistances
 from secfc.operations.decoding.distances import Distances
+from secfc.operations.decoding.kept import KeptDistances
 from secfc.protocol.client import Client
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
