@@ -60,7 +60,11 @@ class Compared:
         for u, known in zip(self._numbers(*comparers)[1:], sets, strict=False):
             if set_sizes(known, k).all():  # else rows moved to empty sets
                 view.questions.append(known)
-                view.exact.append(_distances(u, known))
+                table = _distances(u, known)
+                most = (2 * self.watched.job.radius * set_sizes(known, k).astype(object)) ** 2
+                if (abs(table) > most).any():  # no distances: scaled to their range
+                    table = table * most / Fraction(abs(table).max())
+                view.exact.append(table)
         for known, table in zip(view.questions, view.exact, strict=True):
             found: Floats = (table / set_sizes(known, k).astype(object) ** 2).astype(np.float64)
             view.distances.append(found / 4.0**exponent)
