@@ -98,8 +98,8 @@ def overview() -> str:
         500,
         "How secfc clusters rows that may not be pooled",
         "Once, every client sends every other client one sealed share of each of its rows. In every round "
-        "the server asks the clients which rows are together, the clients send masked answers to three that "
-        "compare, and these send labels to the server. With disclosure coded nobody compares, "
+        "the clients send masked answers to three that compare, and these send back shares of the new "
+        "labels, which nobody sees. With disclosure coded nobody compares, "
         "and the server decodes exact distances. At the end every client has the labels that pooling would "
         "have given.",
         text(24, 36, "1  Once: rows become shares", kind="head"),
@@ -115,16 +115,13 @@ def overview() -> str:
         text(24, 182, "shares of t clients tell nothing.", kind="soft"),
         '<line class="axis" x1="24" y1="202" x2="616" y2="202"/>',
         text(24, 234, "2  Every round, until nothing moves", kind="head"),
-        box(24, 252, 136, 84, "clients", "shares of all rows"),
-        box(234, 252, 204, 84, "three that compare", "masked distances;", "no two may collude"),
-        box(512, 252, 104, 84, "server", "sees labels", kind="server"),
-        arrow(166, 294, 228, 294),
-        text(197, 286, "masked", kind="soft", anchor="middle"),
-        text(197, 312, "answers", kind="soft", anchor="middle"),
-        arrow(444, 294, 506, 294),
-        text(475, 286, "labels", kind="soft", anchor="middle"),
-        '<polyline class="line" points="564,342 564,370 92,370 92,342" marker-end="url(#tip)"/>',
-        text(328, 362, "which rows are together", kind="soft", anchor="middle"),
+        box(24, 252, 160, 84, "clients", "shares of all rows", "and of their labels"),
+        box(412, 252, 204, 84, "three that compare", "masked distances;", "no two may collude"),
+        arrow(190, 276, 406, 276),
+        text(298, 268, "masked answers", kind="soft", anchor="middle"),
+        arrow(406, 312, 190, 312),
+        text(298, 330, "shares of the new labels", kind="soft", anchor="middle"),
+        text(24, 366, "Nobody sees a label. At the end each client opens those of its own rows.", kind="soft"),
         text(24, 398, "2(ℓ + t) − 1 answers suffice; each row moves to its nearest centre.", kind="soft"),
         text(24, 422, "With disclosure “coded” nobody compares:", kind="soft"),
         text(24, 442, "the server decodes the exact distance of every row to every centre.", kind="soft"),
