@@ -121,7 +121,9 @@ def overview() -> str:
         text(298, 268, "masked answers", kind="soft", anchor="middle"),
         arrow(406, 312, 190, 312),
         text(298, 330, "shares of the new labels", kind="soft", anchor="middle"),
-        text(24, 366, "Nobody sees a label. At the end each client opens those of its own rows.", kind="soft"),
+        text(
+            24, 366, "Nobody sees a label. At the end each client opens those of its own rows.", kind="soft"
+        ),
         text(24, 398, "2(ℓ + t) − 1 answers suffice; each row moves to its nearest centre.", kind="soft"),
         text(24, 422, "With disclosure “coded” nobody compares:", kind="soft"),
         text(24, 442, "the server decodes the exact distance of every row to every centre.", kind="soft"),
@@ -232,7 +234,7 @@ def labels() -> str:
         "the result to clients, as shares.",
         text(30, 40, "The nearest sets: no two of the three on the right collude", kind="head"),
         box(36, 170, 180, 64, "clients", "shares of rows and sets"),
-        box(400, 76, 200, 64, "dealer", "knows masks r and λ, never y"),
+        box(400, 76, 200, 64, "dealer", "knows r and λ, never y"),
         box(400, 236, 200, 64, "first evaluator", "sees y = u + r and Δ"),
         box(730, 156, 200, 64, "second evaluator", "sees y and Δ"),
         arrow(394, 116, 222, 180),

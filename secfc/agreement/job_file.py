@@ -107,7 +107,7 @@ class Agreement:
     job: Job
     columns: dict[str, Range]  # clustered columns, in order, with the range of their values
     preparation: Schema | None  # how sites compute these columns from their own columns
-    limits: Limits  # what every client refuses, whatever the server asks
+    limits: Limits  # what every client refuses
     consortium: Consortium
     owners: OwnersSchema | None  # None: the clients hold the rows
     _content: JobSchema = field(repr=False)

@@ -129,13 +129,13 @@ class Channel:
                 f"by it for client {self._me} and this place in this run"
             ) from None
 
-    def mask_key(self, *, round_: int, question: bytes) -> bytes:
-        """A 32-byte key that both clients derive for a round. `question` is a 32-byte digest of its question.
+    def mask_key(self, transcript: bytes) -> bytes:
+        """A 32-byte secret that both parties derive for a run. `transcript` is a digest of 32 bytes.
 
-        Keys of the round's masks are derived from it.
+        Keys of the run's masks are derived from it.
         """
         pair = _LINK.pack(min(self._me, self._peer), max(self._me, self._peer))
-        return self._derive(_MASK_LABEL + pair + _NONCE.pack(round_, 0) + question)
+        return self._derive(_MASK_LABEL + pair + transcript)
 
     def _key_of(self, sender: int, recipient: int, purpose: bytes, nonce: bytes) -> tuple[bytes, bytes]:
         """The key of one direction and purpose, and the associated data of a message.

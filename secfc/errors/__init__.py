@@ -133,7 +133,7 @@ class SealError(MessageError):
 
 
 class LimitError(SecFCError):
-    """A party's own limits forbid the job, or what the server asks for; the party stops."""
+    """A party's own limits forbid the job, or what comes next in it; the party stops."""
 
     default = Code.LIMIT
 

@@ -129,12 +129,12 @@ class Code(StrEnum):
     LIMIT = ("limit", "the party's limits forbid the job", "Agree on another job, or change the limits.")
     LIMIT_SMALLEST_SET = (
         "limit-smallest-set",
-        "the server asks about a set with fewer rows than the party's limits allow",
+        "a set has fewer rows than the party's limits allow",
         "Agree on fewer clusters or another start, or change the limits.",
     )
     LIMIT_ROUNDS = (
         "limit-rounds",
-        "the server asks for more rounds than the party's limits allow",
+        "the run takes more rounds than the party's limits allow",
         "Agree on fewer iterations and starts, or change the limits.",
     )
     LIMIT_ROWS = (

@@ -24,7 +24,7 @@ MOST_TOLD = (1 << 32) - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a client refuses, independent of what the server asks.
+    """What a client refuses, whatever the others ask for.
 
     Parameters
     ----------

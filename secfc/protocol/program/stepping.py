@@ -116,7 +116,4 @@ def secrets_of(
     everybody: tuple[int, ...], channels: Channels, own: Callable[[], bytes]
 ) -> Mapping[int, bytes]:
     """What a party shares with each other one, 32 bytes; fresh ones for itself and for who did not come."""
-    return {
-        j: channels[j].mask_key(round_=0, question=channels.transcript) if j in channels else own()
-        for j in everybody
-    }
+    return {j: channels[j].mask_key(channels.transcript) if j in channels else own() for j in everybody}
