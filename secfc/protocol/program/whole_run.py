@@ -1,12 +1,12 @@
 """A run from rows to the labels of their owners, as the program that every party runs."""
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
-from secfc.field.array_types import Labels
+from secfc.field.array_types import Ints, Labels
 from secfc.kmeans.clustering import LabelResult
 from secfc.kmeans.several.best_starts import best_starts
 from secfc.kmeans.stopping import Stopping
@@ -15,7 +15,7 @@ from secfc.operations.beginning.in_range import check_range
 from secfc.operations.beginning.rows import SharedRows
 from secfc.operations.decoding.revealing import public_revealed
 from secfc.operations.ending.centres import Opened
-from secfc.operations.ending.noise import noise_of
+from secfc.operations.ending.noise import Noise, noise_of
 from secfc.operations.ending.revealing import revealed
 from secfc.operations.ending.secure_starts import SecureStarts
 from secfc.operations.secure import Secure
@@ -27,6 +27,7 @@ from secfc.protocol.program.clusterings import Clustering, clusterings_of, most_
 from secfc.protocol.program.coded_run import PublicRounds, coded_prediction, coded_run
 from secfc.protocol.program.first_sets import NextSets, first_sets, given_sets
 from secfc.protocol.program.located import Claim, located
+from secfc.protocol.program.prediction import Given as GivenLabels
 from secfc.protocol.program.prediction import given_labels, predicted
 from secfc.protocol.program.whose_rows import (
     Given,
@@ -85,7 +86,7 @@ class Found:
     labels: Labelled
     clusterings: tuple[Clustering, ...]
     result: Clustering
-    claimed: tuple[Claim, ...]
+    claimed: tuple[Claim, ...] = ()
     opened: Opened | None = field(default=None, repr=False)
     public: LabelResult | None = None
     results: Sequence[LabelResult] = ()
@@ -111,19 +112,42 @@ def whole_run(
     coin = yield from tossed(me, brought.run, brought.value, brought.commitments)
     if not inside:  # those who compare have told that they were told the same
         return None
-    layout, method = shared.layout, job.method
+    layout = shared.layout
     weights = np.ones(layout.m, dtype=np.int64) if layout.weights is None else layout.weights
     next_sets = first_sets(me, job, shared.rows, weights, coin, repeats=brought.repeats)
-    if method.init == "labels" and given is None:
+    if job.method.init == "labels" and given is None:
         next_sets = given_sets(me, job, _inside(planned, layout, brought.start))
     if isinstance(job.disclosure, Coded):
         return (yield from _public_run(me, job, shared, next_sets, watching, brought.smallest))
     yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)
     if given is not None:  # nobody is left out of a prediction
-        own = yield from predicted(me, layout, shared.rows, given, weights, watching.round_is)
-        claimed = (yield from located(me)) if job.max_liars else ()
-        result = Clustering(k=job.k, start=given.marks, n_iter=1, converged=True)
-        return Found(labels=Labelled(own=own), clusterings=(result,), result=result, claimed=claimed)
+        found = yield from _predicted(me, job, shared, given, weights, watching)
+    else:
+        found = yield from _clustered(me, job, shared, next_sets, weights, noise, brought, watching)
+    return replace(found, claimed=(yield from located(me)) if job.max_liars else ())
+
+
+def _predicted(
+    me: Party, job: Job, shared: SharedRows, given: GivenLabels, weights: Ints, watching: Watching
+) -> Generator[None, None, Found]:
+    """Each row without a label gets that of its nearest mean."""
+    own = yield from predicted(me, shared.layout, shared.rows, given, weights, watching.round_is)
+    result = Clustering(k=job.k, start=given.marks, n_iter=1, converged=True)
+    return Found(labels=Labelled(own=own), clusterings=(result,), result=result)
+
+
+def _clustered(
+    me: Party,
+    job: Job,
+    shared: SharedRows,
+    next_sets: NextSets,
+    weights: Ints,
+    noise: Noise | None,
+    brought: Brought,
+    watching: Watching,
+) -> Generator[None, None, Found]:
+    """Lloyd's iterations from each start, and what is opened of the best."""
+    layout, method = shared.layout, job.method
     firsts = dict[int, list[Labels]]()
 
     def next_start(k: int) -> Secure:
@@ -153,8 +177,7 @@ def whole_run(
         me, job, shared, final, weights=weights, noise=noise, smallest=brought.smallest
     )
     labels = yield from labels_of_rows(me, final, shared, most=job.k)
-    claimed = (yield from located(me)) if job.max_liars else ()
-    return Found(labels=labels, clusterings=clusterings, result=result, claimed=claimed, opened=opened)
+    return Found(labels=labels, clusterings=clusterings, result=result, opened=opened)
 
 
 def _public_run(
@@ -177,7 +200,6 @@ def _public_run(
         labels=public_labels_of_rows(me, best.labels, shared, most=job.k),
         clusterings=(result,),
         result=result,
-        claimed=(),
         opened=opened,
         public=best,
         results=results,
