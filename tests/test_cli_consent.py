@@ -159,7 +159,7 @@ def test_parties_that_compare_are_named_in_their_order(files, named, comparers):
         ),
         (
             ("--reveal-centres", "all", "--reveal-spread", "--consent", "all=70"),
-            "opens spreads only of clusters of at least 70 rows, but cluster 0 has 39",
+            "centres are opened only of clusters with 70 rows or more that are not the recipient's",
         ),
         (
             ("--reveal-centres", "all", "--reveal-spread", "--consent", "all=10", "--membership"),

@@ -70,13 +70,6 @@ def test_two_runs_alike_repeat_no_mask_and_no_nonce(records, scene):
     assert set(records.shared.values()) <= {2, 1}
 
 
-def test_only_the_public_coefficients_of_the_check_come_from_a_key_that_was_not_drawn(records):
-    for name, scene in SCENES.items():
-        scene()
-        assert bool(records.given) == (name in ("opened labels", "spare masks", "noise", "liars")), name
-        records.given.clear()
-
-
 def test_the_records_would_show_a_key_used_twice(records):
     key = bytes(32)
     records._drawn.add(key)

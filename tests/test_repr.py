@@ -7,7 +7,7 @@ import pkgutil
 import secfc
 
 PUBLIC = {
-    "Contradiction": {"agreement"},
+    "Assigned": {"sizes"},
     "EncodingTransform": {
         "before",
         "spectrum",

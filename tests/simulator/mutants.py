@@ -44,13 +44,6 @@ class Mutant:
 
 
 MUTANTS = (
-    # Ten kinds of mistakes:
-    Mutant(
-        "wrong recipient",
-        "secfc.sharing.client_shares",
-        "sender=self._number, recipient=j, part=part, sealed=sealed)",
-        "sender=self._number, recipient=max(self.received), part=part, sealed=sealed)",
-    ),
     Mutant(
         "reused mask",
         "secfc.lagrange.sharer",
@@ -59,28 +52,10 @@ MUTANTS = (
         "self._masks.uniform(p, (job.t, job.width, b + more), self._kernels))",
     ),
     Mutant(
-        "dropped check",
-        "secfc.sharing.dealing",
-        "code.contains(reduce(self._values[:, index].reshape(count, -1), p))",
-        "True",
-    ),
-    Mutant(
-        "part off by one",
-        "secfc.protocol.job.row_layout",
-        "return max(1, -(-max(self.layout.counts) // self.share))",
-        "return max(1, max(self.layout.counts) // self.share)",
-    ),
-    Mutant(
         "tie the other way",
         "secfc.kmeans.compare",
         "chosen = found.exact(contested, near).argmin(axis=0)",
         "chosen = len(near) - 1 - found.exact(contested, near)[::-1].argmin(axis=0)",
-    ),
-    Mutant(
-        "lost client counted",
-        "secfc.protocol.answers.gathering",
-        "return set(self.asked) - self.absent | self._answers.get(self.head, {}).keys()",
-        "return set(self.asked) | self._answers.get(self.head, {}).keys()",
     ),
     Mutant(
         "wrong prime count",
@@ -95,18 +70,11 @@ MUTANTS = (
         "",
     ),
     Mutant(
-        "late message taken",
-        "secfc.protocol.answers.gathering",
-        "return at >= (self.round, self.head)",
-        "return True",
-    ),
-    Mutant(
         "threshold one too low",
         "secfc.lagrange.points",
         'of degree 2(ell + t - 1)."""\n    return 2 * (ell + t) - 1',
         'of degree 2(ell + t - 1)."""\n    return 2 * (ell + t) - 2',
     ),
-    # More of them:
     Mutant(
         "masks of a round reused in the next",
         "secfc.comparing.dealer_keys",
@@ -120,36 +88,11 @@ MUTANTS = (
         "values[job.ell :] = 0",
     ),
     Mutant(
-        "unverified report",
-        "secfc.sharing.share_checks",
-        'self._plan.session.roster.verify(sender, message.signature, statement, what="its report")',
-        "pass",
-    ),
-    Mutant(
         "seals of all purposes alike",
         "secfc.crypto.channel",
         "link = _LABEL + _LINK.pack(sender, recipient) + purpose",
         "link = _LABEL + _LINK.pack(sender, recipient)",
     ),
-    Mutant(
-        "weights left out of the divisors",
-        "secfc.protocol.job.row_layout",
-        "return set_weights(sets, k, self.weights)",
-        "return set_weights(sets, k, None)",
-    ),
-    Mutant(
-        "rows of a client left out stay",
-        "secfc.sharing.client_shares",
-        "self.layout, self.parts = remaining, remaining.parts(self._job)",
-        "self.parts = remaining.parts(self._job)",
-    ),
-    Mutant(
-        "the last round's labels kept",
-        "secfc.kmeans.search",
-        "        run.labels = labels\n",
-        "        run.labels = self.sets\n",
-    ),
-    # In runs that are one program:
     Mutant(
         "unchecked proofs",
         "secfc.protocol.parties.dealing",

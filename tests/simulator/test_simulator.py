@@ -41,7 +41,7 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
         seen.update(
             {name for name in ("weighted", "predict", "compared", "reveal_to") if as_options(job)[name]}
         )
-        seen.update([job.method.init, job.precision, (job.step,), "coin" if job.tosses else "seed"])
+        seen.update([job.method.init, job.precision, (job.step,), "coin" if job.seed is None else "seed"])
         seen.update({("vanish", case.promised)} if case.unreliable else {})
         seen.update({"overlap"} if case.overlap else {})
         seen.update({fault.kind for fault in case.scenario.faults})
