@@ -120,12 +120,15 @@ def _segments(me: Party, rows: Floats, unit: Fraction) -> Floats:
 
 
 def _store(me: Party, dealt: Dealt | None, held: Shares, rows: slice) -> None:
-    """Store shares, or zeros for what was not dealt or was refused: nobody uses them."""
-    primes = me.code.primes
+    """Store shares, or uniform numbers for what was not dealt or was refused.
+
+    Nobody uses a holder's shares then, and without one owner's rows they would tell sums of the others.
+    """
+    primes, width = me.code.primes, held.shape[1] - 1
     if dealt is None:
-        held[..., rows] = 0
-        return
-    shares = dealt.shared.reshape(len(primes), held.shape[1] - 1, -1)
+        shares = me.uniform(1, width * (rows.stop - rows.start)).reshape(len(primes), width, -1)
+    else:
+        shares = dealt.shared.reshape(len(primes), width, -1)
     me.kernels.store(pack(shares, me.code.moduli), primes, held, rows.start)
 
 

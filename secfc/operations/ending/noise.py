@@ -22,7 +22,7 @@ from secfc.field.primes import primes_of
 from secfc.operations.beginning.rows import SharedRows, set_aside
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.parties.dealing import added, dealt_by_owners
+from secfc.protocol.parties.dealing import Dealings, added, dealt_by_owners
 from secfc.protocol.parties.party import Party
 from secfc.sharing.shared import Shared
 from secfc.sharing.unread import cannot_be_honest, open_pairs
@@ -121,10 +121,18 @@ def shared_noise(me: Party, job: Job, noise: Noise, rows: SharedRows) -> Generat
             f"centres: noise of {len(inside)} clients is in, that of {noise.dealers} is needed"
         )
     found = list[Floats]()
-    if me.holds:  # nobody uses shares of a holder that refused some
-        nothing = np.zeros((len(me.code.primes), size))
-        found = [dealings.shares[j].shared if j in dealings.shares else nothing for j in inside]
+    if me.holds:
+        found = [_or_masks(me, dealings, j, size) for j in inside]
     return added(me, found, size).reshape(job.k, job.width)
+
+
+def _or_masks(me: Party, dealings: Dealings, dealer: int, size: int) -> Floats:
+    """A holder's shares of a client's noise.
+
+    If it refused them, uniform numbers: nobody uses its shares of sums, and without noise they would tell
+    sums to a recipient that subtracts its own share of this noise.
+    """
+    return dealings.shares[dealer].shared if dealer in dealings.shares else me.uniform(1, size)[:, 0]
 
 
 def _segments(me: Party, drawn: Objects, width: int) -> Floats:

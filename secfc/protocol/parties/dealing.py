@@ -162,7 +162,7 @@ def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None
     if task.may_be_lost and me.number == COORDINATOR:
         halves += [_teller(me, task), _refusals(me, task)]
     (kept, refused), shares, *_ = yield from me.together(halves)
-    if me.holds and task.may_be_lost and me.max_liars:
+    if me.holds and task.may_be_lost:
         mine = {(dealer, me.number) for dealer in kept if dealer not in shares}
         told = {pair for pair in refused if pair[1] == me.number}
         if mine and not told:  # others take its shares for right ones

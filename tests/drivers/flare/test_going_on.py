@@ -21,6 +21,8 @@ from secfc.drivers.sites.participant import Participant
 from secfc.drivers.sites.site_files import SiteFiles
 from secfc.errors import LimitError, MessageError, StorageError, TooManyFaultsError
 from secfc.errors.codes import Code
+from secfc.operations.decoding import agreed
+from secfc.protocol.parties.party import COORDINATOR
 from secfc.protocol.states import State
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -218,16 +220,23 @@ def test_labels_of_a_site_that_was_not_told_of_the_end_are_written(organisations
     assert machines.logs == []
 
 
-def test_sites_that_ended_the_run_without_labels_do_not_count_as_done(organisations):
+def test_sites_that_ended_the_run_without_labels_do_not_count_as_done(organisations, monkeypatch):
     """Sites without a log: FLARE ended the job when the server had the result and no site had labels."""
     machines = Machines(organisations(20, 10, 30), keep=[])
+
+    def confirms_to_the_server_alone(me):
+        me.send(COORDINATOR, "same", b"")
+        return
+        yield
 
     def watch(call):
         if machines.coordinator.server.state is State.DONE:
             machines.plan.setdefault(machines.calls, "coordinator before")
 
     machines.watch = watch
-    machines.start()
+    with monkeypatch.context() as patch:
+        patch.setattr(agreed, "_confirm", confirms_to_the_server_alone)
+        machines.start()
     machines.watch = None
     for site in machines.sites.values():
         site.end()
