@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from operations.own_net import dealt, in_the_clear, parties_of, play
 from scipy.stats import kstest, uniform
 
-from secfc.errors import CheatError, TooManyFaultsError
+from secfc.errors import CheatError, PartyError, TooManyFaultsError
 from secfc.field.fixed_point import unit_of
 from secfc.field.primes import primes_of
 from secfc.kmeans.program import lloyd
@@ -198,6 +198,20 @@ def test_a_client_that_is_lost_before_its_proof_ends_the_run_for_all():
     with pytest.raises(TooManyFaultsError, match="client 5 is absent before all rows were shared") as caught:
         union.run(union.added, carry=carry, lost=lambda me: me.number == 5 and me.step >= 2)
     assert caught.value.clients == (5,)
+
+
+def test_a_holder_whose_refusal_the_server_hides_leaves_the_run():
+    """With a share that lacks a client's covers a recipient would find this client's rows."""
+    union = Union(4, ell=2)
+    union.parties[5].inbox.lost.add(1)
+
+    def carry(sender, recipient, place, data):
+        if place.tag == "refused" and sender == 5:
+            return bytes(len(data))
+        return None if place.tag == "piece" and (sender, recipient) == (1, 5) else data
+
+    with pytest.raises(PartyError, match="the server did not wait for what party 5 refuses"):
+        union.run(union.added, carry=carry)
 
 
 def dealt_and_refused(pairs):
