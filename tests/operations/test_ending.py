@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from operations.own_net import dealt, ended, parties_of, play, shared_rows
 from operations.test_own_labels import Lying
+from support.recorded import recorded_noise
 
 from secfc.errors import CheatError, LimitError, TooManyFaultsError
 from secfc.field.primes import primes_of
 from secfc.operations.beginning.rows import SharedRows
 from secfc.operations.ending.large_enough import lacking, plain_lacking
-from secfc.operations.ending.noise import Noise, noise_of
+from secfc.operations.ending.noise import noise_of
 from secfc.operations.ending.revealing import revealed
 from secfc.protocol.job.making import make_job
 from secfc.protocol.job.row_layout import Layout
@@ -236,14 +237,7 @@ class TestNoise:
     @pytest.fixture
     def noise(self, monkeypatch):
         """The noise of each party."""
-        kept, real = {}, Noise.draw
-
-        def draw(noise, job, masks):
-            kept[masks] = real(noise, job, masks)
-            return kept[masks]
-
-        monkeypatch.setattr(Noise, "draw", draw)
-        return kept
+        return recorded_noise(monkeypatch)
 
     @pytest.mark.parametrize("shape", SHAPES, ids=str)
     @pytest.mark.parametrize("weighted", [False, True])

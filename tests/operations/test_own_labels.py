@@ -7,10 +7,9 @@ from itertools import count
 import numpy as np
 import pytest
 from operations.own_net import Net, StuckError, drawn_case, in_the_clear
+from support.recorded import recorded_keys
 
 from plaintext_baselines import ExactLloyd
-from secfc.comparing.dealer_keys import Keys
-from secfc.crypto import keystream
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.field.packing import pack, pack_canonical, unpack
 from secfc.kmeans import plain
@@ -80,18 +79,7 @@ def test_without_a_third_of_the_comparers_nobody_goes_on():
 
 
 def test_no_key_is_used_twice_and_none_outside_its_pair(monkeypatch):
-    made, streams, derive, real = [], [], Keys.key, keystream.keystream
-
-    def key(self, purpose, index):
-        made.append(derive(self, purpose, index))
-        return made[-1]
-
-    def stream(key):
-        streams.append(key)
-        return real(key)
-
-    monkeypatch.setattr(Keys, "key", key)
-    monkeypatch.setattr(keystream, "keystream", stream)
+    made, streams = recorded_keys(monkeypatch)
     _, rows, start, k = drawn_case(8)
     for seed in range(2):  # the same run again
         Net(rows, start, k, n=5).run()

@@ -5,10 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 from operations.own_net import Net, drawn_case, in_the_clear, parties_of, play, shared_rows
+from support.recorded import recorded_keys
 
 from plaintext_baselines import ExactLloyd
-from secfc.comparing.dealer_keys import Keys
-from secfc.crypto import keystream
 from secfc.crypto.randomness import MaskSource
 from secfc.field.primes import primes_of
 from secfc.operations import nearest
@@ -154,18 +153,7 @@ def test_a_holder_that_is_lost_while_rows_are_drawn_keeps_its_rows_in(step):
 
 
 def test_no_key_is_used_twice_and_none_outside_its_pair(monkeypatch):
-    made, streams, derive, real = [], [], Keys.key, keystream.keystream
-
-    def key(self, purpose, index):
-        made.append(derive(self, purpose, index))
-        return made[-1]
-
-    def stream(key):
-        streams.append(key)
-        return real(key)
-
-    monkeypatch.setattr(Keys, "key", key)
-    monkeypatch.setattr(keystream, "keystream", stream)
+    made, streams = recorded_keys(monkeypatch)
     _, rows, _, k = drawn_case(8)
     for _ in range(2):  # the same run again
         Net(rows, None, k, n=5).run()

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from protocol.test_coded_program import Lying, run_without, telling
+from protocol.test_coded_program import Lying, telling
+from protocol.test_program import run_without
 from support.wire import Wire
 
 from secfc.errors import CheatError, LimitError, TooManyFaultsError

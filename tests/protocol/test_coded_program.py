@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from protocol.test_program import run_without
 from support.wire import Wire
 
 import secfc
@@ -115,21 +116,6 @@ class TestAnswers:
             "same",
         }
         assert {tag for server, to_server, tag in sent if not to_server and not server} == {"piece", "same"}
-
-
-def run_without(net, lost, at, *, seed=0):
-    """Lose a client after so many messages. What it has sent to others is carried."""
-    rng, count, gone = np.random.default_rng(seed), 0, False
-
-    def until():
-        nonlocal count, gone
-        count += 1
-        if count == at:
-            gone = True
-            net.post(net.server.absent(lost))
-        return False
-
-    net.run(until=until, drop=lambda message: gone and message.recipient == lost, choose=in_any_order(rng))
 
 
 @pytest.mark.parametrize("max_liars", [0, 1])

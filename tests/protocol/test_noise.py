@@ -6,12 +6,13 @@ from math import ceil, exp, sqrt
 
 import numpy as np
 import pytest
+from support.recorded import recorded_noise
 
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import ParameterError
 from secfc.lagrange.basis import lagrange_basis
 from secfc.operations.ending.centres import centres_of
-from secfc.operations.ending.noise import LEAST_VARIANCE, Noise, largest_rho, noise_of
+from secfc.operations.ending.noise import LEAST_VARIANCE, largest_rho, noise_of
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import Layout
@@ -26,15 +27,7 @@ GIVEN = {"n": 5, "k": 2, "t": 1, "ell": 1, "d": 3, "bound": 4.0, "reveal_to": (1
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The noise of each client in units of quantised rows, (k, d), by the source of its masks."""
-    kept, real = {}, Noise.draw
-
-    def draw(noise, job, masks):
-        kept[masks] = real(noise, job, masks)
-        return kept[masks]
-
-    monkeypatch.setattr(Noise, "draw", draw)
-    return kept
+    return recorded_noise(monkeypatch)
 
 
 @pytest.fixture

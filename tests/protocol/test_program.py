@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.dealing import deal_wrongly
+from support.recorded import recorded_noise
 from support.wire import Wire
 
 import secfc
@@ -23,7 +24,6 @@ from secfc.errors import (
 )
 from secfc.lagrange.sharing import split
 from secfc.operations.beginning import rows as sharing
-from secfc.operations.ending.noise import Noise
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Plan, Step, StepNotice, StepReport
 from secfc.protocol.messages.wire import envelope_of
@@ -397,13 +397,7 @@ class TestCentres:
 
     def test_a_client_that_is_lost_adds_no_noise(self, monkeypatch):
         """Once its rows are shared they stay in, and the noise of the others is enough."""
-        drawn, real = {}, Noise.draw
-
-        def draw(noise, job, masks):
-            drawn[masks] = real(noise, job, masks)
-            return drawn[masks]
-
-        monkeypatch.setattr(Noise, "draw", draw)
+        drawn = recorded_noise(monkeypatch)
         net = self.net(centres_epsilon=5.0, centres_delta=1e-3, seed=3)
         lost = []
 
