@@ -102,7 +102,7 @@ def test_the_smallest_set_holds_for_the_clusters_and_not_for_new_rows():
     old, labels = [[[0.0], [2.0]], [[8.0]], [[10.0]]], [[0, 0], [1], [1]]
     limits = Limits(predict=True, smallest_set=2)
     assert plain(predicted(old, labels, [[[1.0]], [], []], 2, limits=limits).labels) == [[0], [], []]
-    with pytest.raises(secfc.LimitError, match="at least 2 rows, but a set has fewer"):
+    with pytest.raises(secfc.LimitError, match="sets with 2 rows or more, or none; a set has fewer"):
         predicted(old, [[0, 0], [1], [0]], [[[1.0]], [], []], 2, limits=limits)
 
 

@@ -84,7 +84,7 @@ class Introduction:
     ----------
     rows : int
     smallest : int
-        Where centres are opened: the fewest rows of others in a cluster for which it consents.
+        The fewest rows in a set for which it consents to opening its mean, or to predicting with it.
     start, weights : bytes of length 32
         Digests of its start labels and of its weights (`digest_of`).
     ephemeral : bytes of length 32

@@ -92,4 +92,4 @@ class Peers:
     left_out: frozenset[int]  # clients that are not in the plan
     coin: bytes = field(repr=False)  # this party's value
     commitments: dict[int, bytes]  # of all parties to their values of the coin
-    smallest: int  # fewest rows of others in a cluster of which all consent to open the centre
+    smallest: int  # fewest rows in a set that all consent to open, or to predict with

@@ -93,7 +93,7 @@ class Introductions:
 
     @property
     def smallest(self) -> int:
-        """The fewest rows of others in a set of which all parties consent to open the mean."""
+        """The fewest rows in a set of which all consent to open the mean, or to predict with it."""
         return max(one.smallest for one in self._hellos.values())
 
     def layout(self) -> Layout:

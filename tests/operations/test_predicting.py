@@ -1,28 +1,26 @@
 """Labels that only their owners know, and the nearest means: with shares and in the clear."""
 
-from collections import Counter
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 from operations import two_worlds
-from operations.own_net import dealt, ended, parties_of, play, shared_rows
+from operations.own_net import ended, parties_of, play, shared_rows
 from operations.two_worlds import P, told_apart
 from scipy.stats import chisquare
 
 from plaintext_baselines._exact import ExactRows
 from plaintext_baselines._quantise import quantise
-from secfc.errors import CheatError, LimitError, MessageError, TooManyFaultsError
+from secfc.errors import LimitError, MessageError, TooManyFaultsError
 from secfc.field.primes import primes_of
+from secfc.operations.ending import large_enough
 from secfc.operations.pairs import pair_residues
 from secfc.operations.predicting import given
 from secfc.operations.predicting.given import HiddenLabels, hidden_labels, plain_given, shared_labels
 from secfc.operations.predicting.prediction import plain_prediction, prediction
-from secfc.operations.predicting.smallest import check_smallest, demanded
 from secfc.operations.to_owners import to_owners
 from secfc.sharing.codewords import Codewords
-from secfc.sharing.shared import Shared
 
 SHAPES = [(3, 1, 1), (5, 1, 2), (5, 2, 1)]
 
@@ -202,7 +200,7 @@ def test_in_the_clear_it_is_the_nearest_exact_mean(seed):
     assert plain_prediction(rows.astype(object), labels, weights, k).tolist() == expected.tolist()
 
 
-def predicts(rows, labels, weights, k, limits, rounds):
+def predicts(rows, labels, weights, k, rounds, smallest=1):
     """A program of each party, which owns about equally many rows each."""
     new, held = labels < 0, np.array_split(np.arange(len(rows)), 3)
     of_owners = {j: labels[own][labels[own] >= 0] for j, own in enumerate(held, 1)}
@@ -213,7 +211,9 @@ def predicts(rows, labels, weights, k, limits, rounds):
     def program(me, shares):
         counts = {owner: len(own) for owner, own in of_owners.items()}
         told = yield from hidden_labels(me, of_owners.get(me.number), counts, k)
-        sets = yield from prediction(me, told, shares, new, weights, limits=limits, on_round=rounds.append)
+        sets = yield from prediction(
+            me, told, shares, new, weights, smallest=smallest, on_round=rounds.append
+        )
         return (yield from to_owners(me, sets, owned))
 
     return program
@@ -226,7 +226,7 @@ def test_shares_give_the_same_labels_to_the_owners_of_new_rows(shape, seed):
     radius = int(np.ceil(np.sqrt((rows**2).sum(axis=1).max()))) + 1
     code, parties = net_of(shape, pair_residues(radius, int(weights.sum())))
     shares, rounds = shared_rows(code, rows, parties), []
-    program = predicts(rows, labels, weights, k, (1,) * shape[0], rounds)
+    program = predicts(rows, labels, weights, k, rounds)
     found = play(parties, {j: program(me, shares[j]) for j, me in parties.items()})
     expected = plain_prediction(rows.astype(object), labels, weights, k)
     assert np.concatenate([found[j] for j in (1, 2, 3)]).tolist() == expected.tolist()
@@ -235,80 +235,61 @@ def test_shares_give_the_same_labels_to_the_owners_of_new_rows(shape, seed):
 
 
 class TestSmallest:
-    def checked(self, labels, k, limits, weights=None):
-        labels, (code, parties) = np.array(labels), net_of((3, 1, 1))
-        weights = np.ones(labels.size, dtype=np.int64) if weights is None else np.array(weights)
-        sets = plain_given(labels, k).astype(float)
-        shares = dealt(code, np.broadcast_to(sets, (len(code.primes), 1, *sets.shape)))
-        sent = Counter()
+    ROWS = np.array([[0], [2], [8], [10], [5], [1]])
+
+    @pytest.fixture
+    def bits(self, monkeypatch):
+        """What is opened of the sizes, by party."""
+        opened, real = [], large_enough.nonzero
+
+        def noted(me, numbers):
+            found = yield from real(me, numbers)
+            opened.append((me.number, found.tolist()))
+            return found
+
+        monkeypatch.setattr(large_enough, "nonzero", noted)
+        return opened
+
+    def sent(self, labels, smallest, weights=(1,) * 6):
+        """Kinds of letters that are sent until the end. Row 5 is new."""
+        labels, weights = np.array([*labels, -1]), np.array(weights)
+        code, parties = net_of((3, 1, 1), pair_residues(11, int(weights.sum())))
+        shares, sent = shared_rows(code, self.ROWS, parties), set()
 
         def carry(sender, recipient, place, data):
-            sent[place.tag] += 1
+            sent.add(place.tag)
             return data
 
-        programs = {
-            j: check_smallest(me, Shared(code.primes, sets.shape, shares.get(j)), weights, limits)
-            for j, me in parties.items()
-        }
-        play(parties, programs, carry=carry)
-        return sent
+        program, ended = predicts(self.ROWS, labels, weights, 3, [], smallest), None
+        try:
+            play(parties, {j: program(me, shares[j]) for j, me in parties.items()}, carry=carry)
+        except LimitError as error:
+            ended = str(error)
+        return ended, sent
 
-    def test_without_a_demand_nothing_is_sent(self):
-        assert not self.checked([0, 1, 1], 3, (1, 1, 1))
+    def test_without_a_limit_nothing_is_opened_of_sizes(self, bits):
+        assert self.sent([0, 0, 0, 2, 2], 1)[0] is None
+        assert bits == []
 
-    def test_sets_at_the_limit_and_empty_ones_pass_and_one_bit_is_told(self):
-        sent = self.checked([0, 0, 1, 1], 3, (1, 2, 1))
-        assert sent["bits"] == 6  # of each evaluator, to each other party
-        assert "share" not in sent
+    def test_sets_at_the_limit_and_empty_ones_pass_and_everybody_learns_one_bit(self, bits):
+        ended, sent = self.sent([0, 0, 0, 2, 2], 2)
+        assert (ended, "labels" in sent) == (None, True)
+        assert sorted(bits) == [(j, [False]) for j in range(4)]
 
-    def test_a_smaller_set_ends_the_run_by_name(self):
-        with pytest.raises(
-            LimitError, match=r"^client 3 answers for sets of at least 3 rows, but a set has fewer$"
-        ):
-            self.checked([0, 0, 1, 1, 1], 2, (1, 2, 3))
+    @pytest.mark.parametrize("labels", [[0, 0, 1, 1, 1], [0, 1, 1, 1, 1], [2, 2, 2, 2, 1]])
+    def test_a_smaller_set_ends_the_run_before_anything_else_is_opened(self, bits, labels):
+        ended, sent = self.sent(labels, 3)
+        assert ended == (
+            "rows are predicted only from sets with 3 rows or more, or none; a set has fewer, and nothing "
+            "was opened"
+        )
+        assert "labels" not in sent
+        assert {tuple(found) for _, found in bits} == {(True,)}
 
-    @pytest.mark.parametrize("limit", [2, 2**32 - 1])
-    def test_a_weight_hides_no_row_behind_a_heavier_one(self, limit):
-        assert self.checked([0, 0, 1, 1], 2, (1, 2, 1), [3, 3, 3, 3])
-        with pytest.raises(LimitError, match="a set has fewer"):
-            self.checked([0, 0, 1, 1], 2, (1, limit, 1), [5, 1, 5, 5])
-
-
-class TestDemanded:
-    def told(self, change=lambda recipient, data: data):
-        _, parties = net_of((3, 1, 1))
-        own = {0: 1, 1: 2, 2: 1, 3: 2**40}
-
-        def carry(sender, recipient, place, data):
-            return change(recipient, data) if place.tag == "limits" else data
-
-        def program(me):
-            limits = yield from demanded(me, own[me.number])
-            yield from demanded(me, own[me.number])  # another step, in which others' transcripts are compared
-            return limits
-
-        return play(parties, {j: program(me) for j, me in parties.items()}, carry=carry)
-
-    def test_everybody_is_told_the_same(self):
-        assert set(self.told().values()) == {(2, 1, 2**32 - 1)}
-
-    def test_a_coordinator_that_tells_a_party_another_limit_of_its_own_is_found(self):
-        with pytest.raises(
-            CheatError, match=r"^the server told another smallest set of party 1 than it demands$"
-        ):
-            self.told(lambda recipient, data: bytes(4) + data[4:] if recipient == 1 else data)
-
-    def test_one_that_tells_parties_different_limits_is_found(self):
-        with pytest.raises(CheatError, match=r"^party \d saw other numbers opened before step 2$"):
-            self.told(lambda recipient, data: bytes(4) + data[4:] if recipient == 2 else data)
-
-    def test_a_holder_that_is_lost_ends_the_run(self):
-        _, parties = net_of((3, 1, 1))
-        parties[0].inbox.lost.add(3)
-        programs = {j: demanded(me, 1) for j, me in parties.items() if j != 3}
-        with pytest.raises(TooManyFaultsError, match=r"^client 3 is lost") as error:
-            play(parties, programs)
-        assert error.value.clients == (3,)
+    @pytest.mark.parametrize("smallest", [2, 2**32 - 1])
+    def test_a_weight_hides_no_row_behind_a_heavier_one_of_its_set(self, smallest):
+        assert self.sent([0, 0, 1, 1, 1], 2, [1, 1, 9, 9, 9, 1])[0] is None
+        assert "a set has fewer" in self.sent([0, 0, 1, 1, 1], smallest, [5, 1, 5, 5, 5, 1])[0]
 
 
 def test_who_waits_for_nobody_has_no_labels_to_share():

@@ -1,22 +1,27 @@
 """The nearest mean of new rows. The other rows are in sets that only their owners know; the means are theirs.
 
-Opens whether a set is too small, if a holder asks for it, and which sets are empty.
+Opens whether a set is too small, if a client asks for it, and which sets are empty.
 """
 
 from collections.abc import Callable, Generator
 
 import numpy as np
 
+from secfc.errors import LimitError
+from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Ints, Labels, Objects
+from secfc.operations.ending.large_enough import lacking
 from secfc.operations.full import full_sets, plain_full
 from secfc.operations.nearest import nearest, plain_nearest
 from secfc.operations.pairs import plain_pairs
 from secfc.operations.predicting.given import HiddenLabels, shared_labels
-from secfc.operations.predicting.smallest import check_smallest
 from secfc.operations.sums import plain_sums, sums_of
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
+
+_EVERYBODY = {0: slice(0, 0)}
+"""One to whom no row belongs, so that all rows of a set count."""
 
 
 def plain_prediction(rows: Objects, labels: Labels, weights: Ints, k: int) -> Labels:
@@ -33,16 +38,22 @@ def prediction(
     new: Bools,
     weights: Ints,
     *,
-    limits: tuple[int, ...],
+    smallest: int,
     on_round: Callable[[int], None],
 ) -> Generator[None, None, Shared]:
     """The sets of the new rows, shape (k, new rows).
 
-    `new` and `weights`, shape (m,), are public; `given` are the labels of the other rows. For `limits` see
-    `check_smallest`, for `on_round` see `secfc.operations.secure.Secure`.
+    `new` and `weights`, shape (m,), are public; `given` are the labels of the other rows. For `on_round` see
+    `secfc.operations.secure.Secure`. LimitError, with nothing else opened, if a set of the other rows has
+    fewer than `smallest`, but some.
     """
     labels = yield from shared_labels(me, given)
-    yield from check_smallest(me, labels, weights[~new], limits)
+    if (yield from lacking(me, labels, weights[~new], _EVERYBODY, smallest)):
+        raise LimitError(
+            f"rows are predicted only from sets with {smallest} rows or more, or none; a set has fewer, and "
+            "nothing was opened",
+            code=Code.LIMIT_SMALLEST_SET,
+        )
     sets = _of_all(me, labels, new)
     full = yield from full_sets(me, sets)
     me.round += 1

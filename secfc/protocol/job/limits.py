@@ -11,7 +11,7 @@ from secfc.protocol.job.job_checks import check_smallest_spread
 from secfc.protocol.job.option_checks import check_bool, check_positive, check_share
 from secfc.protocol.job.row_layout import Layout
 
-SINGLETON_STARTS = frozenset({"k-means++"})  # starts that ask for distances to sets of one row
+SINGLETON_STARTS = frozenset({"k-means++"})  # whose first sets have one row each, as everybody knows
 
 LARGEST_SHARE = 0.5
 """The default of `Limits.largest_share` in agreed jobs; above it `secfc.run` warns. It slows down
@@ -31,11 +31,10 @@ class Limits:
     smallest_set : int
         The client refuses a round with a non-empty set of fewer rows. 1 refuses nothing: relocation of empty
         clusters makes sets of one row. Where nobody learns a label but its owner, only the first sets are
-        known, and the limit is about them. In a prediction it is also about the sets whose means are the
-        centres, and where centres are opened about the final clusters without a recipient's rows. Then
-        everybody learns the limit and whether a set is smaller. With weights, a set counts for its total
-        weight divided by its heaviest row's weight, in such a prediction by that of all rows, rounded down.
-        This is never more than its number of rows.
+        known, and the limit is about them. In a prediction it is about the sets whose means are the centres,
+        and where centres are opened about the final clusters without a recipient's rows. Then everybody
+        learns the largest limit and whether a set is smaller. With weights, a set counts for its total weight
+        divided by its heaviest row's weight, rounded down. This is never more than its number of rows.
     most_rounds : int, optional
         Most rounds that the client answers. By default the largest number of the job.
     most_rows : int, optional
@@ -172,8 +171,8 @@ class Limits:
             )
 
     def told(self, job: Job) -> int:
-        """The `smallest_set` that others are told, who open the centres: 1 if a job opens none."""
-        return min(self.smallest_set, MOST_TOLD) if job.opened.to else 1
+        """The `smallest_set` that others are told: 1 if nothing is opened of sets that nobody sees."""
+        return min(self.smallest_set, MOST_TOLD) if job.opened.to or job.hides_start else 1
 
     def check_columns(self, columns: Sequence[str], *, name: str) -> None:
         """Raise LimitError if one of the columns is never shared."""

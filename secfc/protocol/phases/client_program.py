@@ -81,7 +81,6 @@ class ClientProgram(ClientPhase):
             start=start,
             repeats=context.repeats,
             labels=context.start if job.hides_start else None,
-            smallest_set=context.limits.smallest_set,
             smallest=peers.smallest,
         )
         self._steps = Stepping[Found | None](

@@ -13,7 +13,6 @@ import numpy as np
 from secfc.field.array_types import Bools, Ints, Labels
 from secfc.operations.predicting.given import HiddenLabels, hidden_labels
 from secfc.operations.predicting.prediction import prediction
-from secfc.operations.predicting.smallest import demanded
 from secfc.operations.to_owners import to_owners
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
@@ -22,7 +21,7 @@ from secfc.sharing.rows import Rows
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """The labels of the rows that have one, the public marks of all rows, and what each holder demands.
+    """The labels of the rows that have one, and the public marks of all rows.
 
     `own` are the labels of a party's own rows. A new row has the mark and the label -1, others the mark 0.
     """
@@ -30,7 +29,6 @@ class Given:
     own: Labels | None = field(repr=False)
     marks: Labels = field(repr=False)
     labels: HiddenLabels
-    limits: tuple[int, ...]
 
     @property
     def new(self) -> Bools:
@@ -40,22 +38,31 @@ class Given:
 
 
 def given_labels(
-    me: Party, layout: Layout, k: int, *, marks: Labels, own: Labels | None, smallest_set: int
+    me: Party, layout: Layout, k: int, *, marks: Labels, own: Labels | None
 ) -> Generator[None, None, Given]:
     """Take what each party gives beside its rows."""
-    limits = yield from demanded(me, smallest_set)
     counts = {j: int((marks[layout.rows(j)] == 0).sum()) for j in me.roles.holders}
     counts = {j: count for j, count in counts.items() if count}
     labels = yield from hidden_labels(me, None if own is None else own[own >= 0], counts, k)
-    return Given(own=own, marks=marks, labels=labels, limits=limits)
+    return Given(own=own, marks=marks, labels=labels)
 
 
 def predicted(
-    me: Party, layout: Layout, rows: Rows, given: Given, weights: Ints, on_round: Callable[[int], None]
+    me: Party,
+    layout: Layout,
+    rows: Rows,
+    given: Given,
+    weights: Ints,
+    *,
+    smallest: int,
+    on_round: Callable[[int], None],
 ) -> Generator[None, None, Labels | None]:
-    """The labels of a party's own rows: those that it gave, and those of its new rows."""
+    """The labels of a party's own rows: those that it gave, and those of its new rows.
+
+    For `smallest` and errors see `prediction`.
+    """
     new = given.new
-    sets = yield from prediction(me, given.labels, rows, new, weights, limits=given.limits, on_round=on_round)
+    sets = yield from prediction(me, given.labels, rows, new, weights, smallest=smallest, on_round=on_round)
     ends = np.cumsum([0, *(int(new[layout.rows(j)].sum()) for j in me.roles.holders)]).tolist()
     owned = {j: slice(a, b) for j, (a, b) in enumerate(pairwise(ends), 1) if a < b}
     found = yield from to_owners(me, sets, owned)

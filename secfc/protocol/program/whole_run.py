@@ -45,9 +45,9 @@ class Brought:
     `value` is its own value of the coin, and `commitments` are to those of the comparers. Without comparers
     the coordinator tosses alone, and is bound to nothing. `start` are the given first sets of all planned
     rows, if the job begins with labels; of a prediction what everybody is told of them. Where that hides them
-    `labels` are those of its own rows, and it demands sets of `smallest_set` rows; `smallest` is the most
-    that a client demands of sets whose means are opened. In a simulation that `repeats` what is drawn in
-    secret follows from the job's seed.
+    `labels` are those of its own rows. `smallest` is the most that a client demands of sets whose means are
+    opened or predict labels. In a simulation that `repeats` what is drawn in secret follows from the job's
+    seed.
     """
 
     run: bytes = field(repr=False)
@@ -57,7 +57,6 @@ class Brought:
     start: Labels | None = field(repr=False)
     repeats: bool = False
     labels: Labels | None = field(default=None, repr=False)
-    smallest_set: int = 1
     smallest: int = 1
 
 
@@ -101,9 +100,7 @@ def whole_run(
     """
     given, noise = None, noise_of(job, planned)
     if job.hides_start and brought.start is not None:
-        given = yield from given_labels(
-            me, planned, job.k, marks=brought.start, own=brought.labels, smallest_set=brought.smallest_set
-        )
+        given = yield from given_labels(me, planned, job.k, marks=brought.start, own=brought.labels)
     shared = yield from rows_of(me, job, planned, brought.rows)
     inside = me.number not in shared.left_out
     if inside:
@@ -121,17 +118,31 @@ def whole_run(
         return (yield from _public_run(me, job, shared, next_sets, watching, brought.smallest))
     yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)
     if given is not None:  # nobody is left out of a prediction
-        found = yield from _predicted(me, job, shared, given, weights, watching)
+        found = yield from _predicted(me, job, shared, given, weights, brought, watching)
     else:
         found = yield from _clustered(me, job, shared, next_sets, weights, noise, brought, watching)
     return replace(found, claimed=(yield from located(me)) if job.max_liars else ())
 
 
 def _predicted(
-    me: Party, job: Job, shared: SharedRows, given: GivenLabels, weights: Ints, watching: Watching
+    me: Party,
+    job: Job,
+    shared: SharedRows,
+    given: GivenLabels,
+    weights: Ints,
+    brought: Brought,
+    watching: Watching,
 ) -> Generator[None, None, Found]:
     """Each row without a label gets that of its nearest mean."""
-    own = yield from predicted(me, shared.layout, shared.rows, given, weights, watching.round_is)
+    own = yield from predicted(
+        me,
+        shared.layout,
+        shared.rows,
+        given,
+        weights,
+        smallest=brought.smallest,
+        on_round=watching.round_is,
+    )
     result = Clustering(k=job.k, start=given.marks, n_iter=1, converged=True)
     return Found(labels=Labelled(own=own), clusterings=(result,), result=result)
 
