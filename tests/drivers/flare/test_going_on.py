@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from simulator.kills import COORDINATOR_KILLS, KILLS
 from support.hidden import expected
+from support.kept import keeps_some
 from support.machines import Machines
 from support.preparing import PreparingSites
 
@@ -73,6 +74,26 @@ def test_a_preparation_goes_on_after_kills(tmp_path):
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(prepared)
     assert [made.labels(name) for name in made.sites] == [labels.tolist() for labels in exact.labels_]
     machines.assert_logs_gone()
+
+
+def test_in_the_second_round_no_site_keeps_values_of_its_rows(organisations):
+    """All three compare, so none of them is behind by a round."""
+    made = organisations(20, 10, 30, disclosure="labels", precision=20)
+    machines, found, unit = Machines(made), {}, made.agreement.job.unit
+
+    def watch(call):
+        later = machines.coordinator.server.progress.round == 2
+        if later not in found and (later or machines.calls == 4):
+            found[later] = [
+                name
+                for name, rows in zip(made.sites, made.rows, strict=True)
+                if keeps_some(machines.sites[name], rows, unit)
+            ]
+
+    machines.watch = watch
+    machines.run()
+    assert found[False]
+    assert found[True] == []
 
 
 def test_a_site_without_a_log_cannot_go_on_and_the_run_ends(organisations):
