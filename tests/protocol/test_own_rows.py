@@ -25,6 +25,7 @@ KINDS = {
     "union": {"disclosure": "labels", "ids": True},
 }
 
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_from_the_first_round_on_no_client_keeps_values_of_its_rows(kind):
     more = dict(KINDS[kind])

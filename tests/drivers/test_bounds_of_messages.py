@@ -1,0 +1,60 @@
+"""Whoever takes a message refuses one that is a byte larger than the largest of its type, unread."""
+
+import pytest
+from support.restarting import Restarting
+
+from secfc.errors import SecFCError
+from secfc.prepare import preparing_wire
+from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
+from secfc.protocol.messages import KINDS, PREPARING, SERVER, FromServer, ToServer
+from secfc.protocol.messages.sizes import Sizes
+from secfc.protocol.messages.wire import HEADER_BYTES, header_of
+
+
+@pytest.fixture
+def parties(setup_of, tmp_path, monkeypatch):
+    """Coordinator and parties of a run that begins, of few rows."""
+    monkeypatch.setattr("secfc.protocol.messages.bounds.MAX_ROWS", 99)
+    made = Restarting(setup_of(disclosure="labels"), tmp_path)
+    made.coordinator = made._coordinator(made._log())
+    made.parties[2].open(made.run_id)
+    return made
+
+
+def takers_of(kind, made):
+    """How the coordinator, a party and a preparation take bytes of this type."""
+    if kind in PREPARING:
+        return [(1, preparing_wire.decode)]
+    found = []
+    if not issubclass(kind, FromServer):
+        found.append((SERVER, lambda data: made.coordinator._carry(1, data)))
+    if not issubclass(kind, ToServer):
+        found.append((2, made.parties[2].receive))
+    return found
+
+
+def refusal(takes, data, caplog):
+    """Why bytes are refused: an error, or what is noted of another party. Empty if they are kept."""
+    caplog.clear()
+    try:
+        takes(data)
+    except SecFCError as error:
+        return str(error)
+    return caplog.text
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_one_byte_more_than_the_largest_of_its_type_is_refused(kind, parties, monkeypatch, caplog):
+    def lose(client, error):
+        raise error
+
+    monkeypatch.setattr(parties.coordinator, "_lose", lose)
+    most = MAX_PREPARE_BYTES if kind in PREPARING else Sizes(parties.setup.job).most_bytes(kind)
+    sender = SERVER if issubclass(kind, FromServer) else 1
+    takers = takers_of(kind, parties)
+    assert takers
+    for recipient, takes in takers:
+        head = header_of(kind, run=parties.run_id, sender=sender, recipient=recipient, round_=0)
+        for size in (most, most + 1):
+            text = f"oversized message: {kind.__name__} of {size} bytes, at most {most}"
+            assert (text in refusal(takes, head + bytes(size - HEADER_BYTES), caplog)) == (size > most)
