@@ -17,7 +17,6 @@ from plaintext_baselines.exact_lloyd import ExactLloyd
 from plaintext_baselines.ffcm import FFCM
 from plaintext_baselines.fkm import FKM
 from plaintext_baselines.kfed import KFED
-from plaintext_baselines.lloyd import Lloyd
 from plaintext_baselines.parent_child import ParentChildKMeans
 
-__all__ = ["DWF", "EWF", "FFCM", "FKM", "KFED", "ExactLloyd", "Lloyd", "ParentChildKMeans"]
+__all__ = ["DWF", "EWF", "FFCM", "FKM", "KFED", "ExactLloyd", "ParentChildKMeans"]

@@ -18,7 +18,7 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
     """Base of the estimators: validation, pooling, and prediction by the nearest centre.
 
     A subclass is a dataclass of its parameters, which are never changed. Its ``_fit`` sets the attributes
-    below except `n_features_in_`. :class:`Lloyd` describes them.
+    below except `n_features_in_`. :class:`ExactLloyd` describes them.
     """
 
     n_clusters: int
@@ -44,7 +44,7 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` rounds of :class:`Lloyd` or :class:`ExactLloyd` were not enough.
+            If `max_iter` rounds of :class:`ExactLloyd` were not enough.
         """
         data = self._check_training_parties(parties)
         self._fit(data)

@@ -14,8 +14,7 @@ import numpy as np
 from gmpy2 import mpq
 
 from plaintext_baselines._arrays import BoolArray, FloatArray, IntArray, Integers
-from plaintext_baselines._floats import blocks, set_sums
-from plaintext_baselines._rounds import NearestCentres
+from plaintext_baselines._floats import NearestCentres, blocks, set_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +68,7 @@ class ExactRows:
         self._summed: tuple[IntArray, Integers] | None = None
 
     def means(self, sets: IntArray) -> Centres:
+        """Means of the sets. An empty set gives None, which is never chosen."""
         sums, weights = self._sums(sets), self._weight_of(sets)
         return [
             Centre(total, weight) if weight else None for total, weight in zip(sums, weights, strict=True)
@@ -80,6 +80,7 @@ class ExactRows:
         return [int(total) for total in totals]
 
     def assign(self, centres: Centres) -> NearestCentres:
+        """Nearest centre of every row."""
         found = Filter(self._rows, self._squares, centres)
         labels = np.empty(len(self._rows), dtype=np.int64)
         own = np.empty(len(self._rows))
@@ -96,6 +97,7 @@ class ExactRows:
         return NearestCentres(labels, (own - found.error, own + found.error))
 
     def inertia(self, centres: Centres, assignment: NearestCentres) -> float:
+        """Sum of the squared distances of `assignment`, in the data's units."""
         # Over a set of n rows with sum T, sum_i ||x_i - c||^2 = sum_i ||x_i||^2 + n ||c||^2 - 2 <c, T>. With
         # weights, n and all sums are weighted.
         total = mpq(self._sum_of_squares)
@@ -124,6 +126,10 @@ class ExactRows:
         return score
 
     def farthest(self, centres: Centres, assignment: NearestCentres, count: int) -> list[int]:
+        """The `count` rows farthest from their own centre, farthest first, ties by the lowest row.
+
+        Empty if even the farthest row lies on its centre.
+        """
         lower, upper = assignment.distances
         # If a row's upper bound is below `count` lower bounds, at least `count` rows are farther than it.
         threshold = np.partition(lower, len(lower) - count)[len(lower) - count]
@@ -133,6 +139,7 @@ class ExactRows:
         return order[:count] if exact[order[0]] else []
 
     def separated(self, centres: Centres, assignment: NearestCentres) -> BoolArray:
+        """Whether each row is at most 1/3 as far from its own centre as from every other existing centre."""
         lower, upper = assignment.distances
         found = Filter(self._rows, self._squares, centres)
         core = np.ones(len(self._rows), dtype=np.bool_)

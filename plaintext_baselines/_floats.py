@@ -1,16 +1,28 @@
-"""Float64 arithmetic of :class:`plaintext_baselines.Lloyd`, in blocks of rows."""
+"""Sums of sets and nearest centres in float64, in blocks of rows."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from plaintext_baselines._arrays import BoolArray, FloatArray, IntArray
-from plaintext_baselines._frame import Frame, binary_exponent
-from plaintext_baselines._rounds import NearestCentres
+from plaintext_baselines._arrays import FloatArray, IntArray
+from plaintext_baselines._frame import binary_exponent
 
 # Entries of the largest temporary: 2 MB of float64 fit in the second-level cache.
 BLOCK_ENTRIES = 1 << 18
+
+
+@dataclass(frozen=True)
+class NearestCentres:
+    """Every row's nearest centre. Ties go to the lowest cluster, and an empty cluster is never chosen.
+
+    Only the arithmetic that made the squared `distances` knows their form.
+    """
+
+    labels: IntArray
+    distances: Any
 
 
 def blocks(n_rows: int, width: int) -> Iterator[slice]:
@@ -50,63 +62,6 @@ def squared_distances(rows: FloatArray, centres: FloatArray, labels: IntArray) -
         difference = rows[block] - centres[labels[block]]
         distances[block] = np.einsum("ij,ij->i", difference, difference)
     return distances
-
-
-class Floats:
-    """Lloyd's operations in float64. Centres are an array of shape (n_clusters, n_features), nan if empty.
-
-    All arithmetic is in the units of the pool's :class:`Frame`.
-    """
-
-    def __init__(self, pool: FloatArray, n_clusters: int) -> None:
-        self.n_clusters = n_clusters
-        self.frame = Frame(pool)
-        self._rows = self.frame.enter(pool)
-
-    def settled(self, tol: float, old: FloatArray, new: FloatArray) -> bool:
-        """Whether the squared movement of all centres is at most `tol` times the columns' mean variance."""
-        return float(np.nansum((new - old) ** 2)) <= tol * float(self._rows.var(axis=0).mean())
-
-    def means(self, sets: IntArray) -> FloatArray:
-        sizes = set_sizes(sets, self.n_clusters)
-        with np.errstate(invalid="ignore"):  # 0/0 gives nan for an empty set
-            return np.asarray(set_sums(self._rows, sets, self.n_clusters) / sizes[:, None])
-
-    def assign(self, centres: FloatArray) -> NearestCentres:
-        return assign(self._rows, centres)
-
-    def inertia(self, centres: FloatArray, assignment: NearestCentres) -> float:
-        return self.frame.leave_square(float(assignment.distances.sum()))
-
-    def farthest(self, centres: FloatArray, assignment: NearestCentres, count: int) -> list[int]:
-        order = np.argsort(-assignment.distances, kind="stable")[:count]
-        return [] if assignment.distances[order[0]] == 0 else [int(row) for row in order]
-
-    def separated(self, centres: FloatArray, assignment: NearestCentres) -> BoolArray:
-        result = np.ones(len(self._rows), dtype=np.bool_)
-        for cluster in np.flatnonzero(np.isfinite(centres[:, 0])):
-            others = assignment.labels != cluster
-            distances = squared_distances(self._rows, centres, np.full(len(self._rows), cluster))
-            # 9 is the square of 3, the ratio of distances.
-            result[others & (9 * assignment.distances > distances)] = False
-        return result
-
-
-class KeepingFloats(Floats):
-    """Floats without relocation: a cluster that becomes empty keeps its old centre."""
-
-    _centres: FloatArray | None = None
-
-    def assign(self, centres: FloatArray) -> NearestCentres:
-        self._centres = centres
-        return super().assign(centres)
-
-    def means(self, sets: IntArray) -> FloatArray:
-        means = super().means(sets)
-        return means if self._centres is None else np.where(np.isnan(means), self._centres, means)
-
-    def farthest(self, centres: FloatArray, assignment: NearestCentres, count: int) -> list[int]:
-        return []
 
 
 def nearest(rows: FloatArray, centres: FloatArray) -> IntArray:

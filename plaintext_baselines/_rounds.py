@@ -1,59 +1,21 @@
-"""Lloyd's iteration for any arithmetic.
+"""Lloyd's iteration.
 
 *Sets* are an assignment of rows to clusters whose means are the next centres: one int64 per row of the pool,
--1 for a row in no set. Labels (the argmin of a round) are the sets before empty clusters are relocated. An
-:class:`Arithmetic` computes distances and means.
+-1 for a row in no set. Labels (the argmin of a round) are the sets before empty clusters are relocated.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from plaintext_baselines._arrays import BoolArray, IntArray
-
-Centres = TypeVar("Centres")
-
-
-@dataclass(frozen=True)
-class NearestCentres:
-    """Every row's nearest centre. Ties go to the lowest cluster, and an empty cluster is never chosen.
-
-    Only the arithmetic that made the squared `distances` knows their form.
-    """
-
-    labels: IntArray
-    distances: Any
-
-
-class Arithmetic(Protocol[Centres]):
-    """Rows of the pool and the five operations of k-means on them."""
-
-    n_clusters: int
-
-    def means(self, sets: IntArray) -> Centres:
-        """Means of the sets. An empty set gives a centre that is never chosen."""
-
-    def assign(self, centres: Centres) -> NearestCentres:
-        """Nearest centre of every row."""
-
-    def inertia(self, centres: Centres, assignment: NearestCentres) -> float:
-        """Sum of the squared distances of `assignment`, in the data's units."""
-
-    def farthest(self, centres: Centres, assignment: NearestCentres, count: int) -> list[int]:
-        """The `count` rows farthest from their own centre, farthest first, ties by the lowest row.
-
-        Empty if even the farthest row lies on its centre.
-        """
-
-    def separated(self, centres: Centres, assignment: NearestCentres) -> BoolArray:
-        """Whether each row is at most 1/3 as far from its own centre as from every other existing centre."""
+from plaintext_baselines._arrays import IntArray
+from plaintext_baselines._exact import Centres, ExactRows
+from plaintext_baselines._floats import NearestCentres
 
 
 @dataclass(frozen=True)
-class Rounds(Generic[Centres]):
+class Rounds:
     """Result of :func:`run_rounds`. `assignment` was computed from `centres`."""
 
     assignment: NearestCentres
@@ -63,7 +25,7 @@ class Rounds(Generic[Centres]):
     converged: bool
 
 
-def relocate(arithmetic: Arithmetic[Centres], centres: Centres, assignment: NearestCentres) -> IntArray:
+def relocate(arithmetic: ExactRows, centres: Centres, assignment: NearestCentres) -> IntArray:
     """Give each empty cluster one of the rows farthest from their own centres, as scikit-learn does.
 
     Empty clusters get rows in ascending order; scikit-learn promises no order of rows. A cluster that loses
@@ -80,20 +42,18 @@ def relocate(arithmetic: Arithmetic[Centres], centres: Centres, assignment: Near
 
 
 def run_rounds(
-    arithmetic: Arithmetic[Centres],
+    arithmetic: ExactRows,
     centres: Centres,
     max_iter: int,
     sets: IntArray | None = None,
-    settled: Callable[[Centres, Centres], bool] | None = None,
     tol_moved: Fraction = Fraction(0),
-) -> Rounds[Centres]:
+) -> Rounds:
     """Iterate until two rounds in a row give equal labels, or the next centres are means of the same sets.
 
     The order of the tests is that of scikit-learn's ``_kmeans_single_lloyd``. `centres` are those for the
     first round's labels: the means of `sets`, if these are given. If the labels still change in round
     `max_iter`, one more assignment follows, so that the labels match the last centres; it does not count.
-    ``settled(old, new)`` may end the iteration because the centres hardly moved. So does a round in which
-    fewer labels changed than the fraction `tol_moved`, below 1.
+    A round in which fewer labels changed than the fraction `tol_moved`, below 1, ends the iteration.
     """
     history: list[float] = []
     previous: IntArray | None = None
@@ -106,12 +66,10 @@ def run_rounds(
         moved = relocate(arithmetic, centres, assignment)
         if sets is not None and np.array_equal(moved, sets):
             return Rounds(assignment, centres, history[-1], history, True)
-        sets, following = moved, arithmetic.means(moved)
-        stopped = settled is not None and settled(centres, following)
+        sets, centres = moved, arithmetic.means(moved)
         if previous is not None:
             changed = int((assignment.labels != previous).sum())
-            stopped = stopped or changed < tol_moved * len(previous)
-        centres = following
+            stopped = changed < tol_moved * len(previous)
         if stopped:
             break
         previous = assignment.labels

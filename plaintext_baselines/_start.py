@@ -7,7 +7,8 @@ import numpy as np
 
 from plaintext_baselines._arrays import FloatArray, IntArray
 from plaintext_baselines._base import check_choice, check_integers
-from plaintext_baselines._rounds import Arithmetic, Centres, relocate
+from plaintext_baselines._exact import ExactRows
+from plaintext_baselines._rounds import relocate
 
 NAMED_STARTS = ("random", "separation")
 
@@ -41,7 +42,7 @@ def check_init(init: Any, names: Sequence[str]) -> None:
 
 
 def starting_sets(
-    arithmetic: Arithmetic[Centres], init: Any, data: Sequence[FloatArray], random_state: Any
+    arithmetic: ExactRows, init: Any, data: Sequence[FloatArray], random_state: Any
 ) -> IntArray:
     """The first sets, -1 for rows in no set, if an estimator's `init` is a name or a list of label arrays."""
     check_init(init, NAMED_STARTS)
@@ -83,7 +84,7 @@ def random_start(n_clusters: int, n_rows: int, random_state: Any) -> IntArray:
     return labels
 
 
-def separate(arithmetic: Arithmetic[Centres], sets: IntArray) -> IntArray:
+def separate(arithmetic: ExactRows, sets: IntArray) -> IntArray:
     """Two rounds of Lloyd from `sets`, then only the cores of the clusters: the 1/3 rule of SecFC and k-FED.
 
     A core row is at most 1/3 as far from its own centre as from every other. After a random partition all

@@ -212,7 +212,7 @@ class DWF(WeightedFederated):
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_iter_
-        As for :class:`Lloyd`. Labels are by the nearest centroid, and rounds are global rounds.
+        As for :class:`ExactLloyd`. Labels are by the nearest centroid, and rounds are global rounds.
     history_ : list of float
         Inertia of the participants' rows at the centroids at the start of each global round.
     converged_ : bool

@@ -1,6 +1,7 @@
 """Lloyd's k-means on the pooled, quantised rows, with no rounding after the quantisation."""
 
 import numbers
+import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
@@ -8,34 +9,39 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 
 from plaintext_baselines._arrays import FloatArray, IntArray
-from plaintext_baselines._base import check_count, check_parties, check_weights
+from plaintext_baselines._base import FederatedClusterer, check_count, check_parties, check_weights, split
 from plaintext_baselines._exact import Centre, Centres, ExactRows
 from plaintext_baselines._plus_plus import plus_plus_rows
-from plaintext_baselines._pooled import PooledClusterer
 from plaintext_baselines._quantise import MAX_PRECISION, check_bound, check_step, quantise, scale_exponent
 from plaintext_baselines._rounds import Rounds, run_rounds
 from plaintext_baselines._start import given_centres, starting_sets
 
 
 @dataclass(eq=False, repr=False)
-class ExactLloyd(PooledClusterer):
-    """Lloyd's algorithm in exact arithmetic: the labels that a secure protocol on integers must reproduce.
+class ExactLloyd(FederatedClusterer):
+    """Lloyd's algorithm [1]_ in exact arithmetic: the labels that a secure protocol must reproduce.
 
     Rows are divided by ``unit_ = 2^(ceil(log2(bound)) - precision)``, or by the step, and rounded to the
     nearest integers (halves to even). From then on nothing is rounded: a centre is a rational vector mu_h /
     s_h (sum and size of a set of rows), distances ||mu_h - s_h x||^2 / s_h^2 are compared as rationals, and
     ties go to the lowest cluster. Rounds, relocation of empty clusters and the stop are those of
-    :class:`Lloyd`. But emptied clusters, in ascending index, get the farthest rows in descending distance,
-    and of equally far rows the lowest first. scikit-learn promises no order of these.
+    ``KMeans(algorithm="lloyd", n_init=1, tol=0)`` of scikit-learn from the same start. But a run has at least
+    two rounds, because it ends only on equal labels. And emptied clusters, in ascending index, get the
+    farthest rows in descending distance, and of equally far rows the lowest first: scikit-learn promises no
+    order of these.
 
     Parameters
     ----------
     n_clusters : int
     init : {"random", "separation", "k-means++"}, ndarray of shape (n_clusters, n_features), or list of int
-        ndarray. As for :class:`Lloyd`; "k-means++" is scikit-learn's greedy one, on exact distances. Centres
-        in an array are not quantised: the first round's distances are to exactly these numbers.
+        ndarray. "random": the means of a random partition. "separation": two rounds from there, then the
+        means of the rows that are at most 1/3 as far from their own centre as from any other. "k-means++":
+        scikit-learn's greedy one, on exact distances. An array: the first centres, which are not quantised.
+        A list with one label array per party: the means of that partition, which must have no empty cluster.
+        Rows of label -1 are in no cluster.
     n_init : int
         Number of starts, drawn one after the other. The first with the least score is kept. The score is the
         sum over clusters h of c_h sum ||mu_h - s_h x||^2 over the rows of label h. With L the bit length of
@@ -57,14 +63,26 @@ class ExactLloyd(PooledClusterer):
 
     Attributes
     ----------
-    cluster_centers_, labels_, inertia_, history_, n_iter_
-        As for :class:`Lloyd`, of the quantised rows, in data units, correctly rounded; inf beyond float64.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
+        The centres from which `labels_` were computed; nan for an empty cluster that could not be relocated.
+        Like the inertia they are of the quantised rows, in data units, correctly rounded; inf beyond float64.
+    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
+    inertia_ : float
+        Sum of squared distances of all rows to the `cluster_centers_` of their labels.
+    history_ : list of float
+        Inertia of each of the `n_iter_` rounds.
+    n_iter_ : int
+        Number of rounds, including the last one, which changed nothing.
     converged_ : bool
         False if more labels than `tol_moved` allows still changed in round `max_iter`. In this case, and if
         `tol_moved` ended the rounds, `labels_` come from one more assignment.
     bound_ : float
     unit_ : Fraction
         The length in the data that is 1 between quantised rows.
+
+    References
+    ----------
+    .. [1] S. P. Lloyd, "Least squares quantization in PCM", IEEE Trans. Inf. Theory 28(2), 1982.
 
     Examples
     --------
@@ -86,6 +104,8 @@ class ExactLloyd(PooledClusterer):
     step: float | None = None
     bound: float | None = None
     random_state: int | None = None
+    history_: list[float] = field(init=False)
+    converged_: bool = field(init=False)
     bound_: float = field(init=False)
     unit_: Fraction = field(init=False)
 
@@ -151,7 +171,15 @@ class ExactLloyd(PooledClusterer):
         self._centres: Centres = rounds.centres
         absent = [np.nan] * data[0].shape[1]
         self.cluster_centers_ = np.array([c.to_floats(unit) if c else absent for c in rounds.centres])
-        self._keep(rounds, data)
+        self.labels_ = split(rounds.assignment.labels, data)
+        self.inertia_ = rounds.inertia
+        self.history_ = rounds.history
+        self.n_iter_ = len(rounds.history)
+        self.converged_ = rounds.converged
+        if not rounds.converged:
+            warnings.warn(
+                f"labels still change after max_iter={self.max_iter} rounds", ConvergenceWarning, stacklevel=4
+            )
 
     def _nearest(self, data: Sequence[FloatArray]) -> list[IntArray]:
         """Label every row, quantised as in ``fit``, with its nearest centre, by exact comparison.
@@ -171,7 +199,7 @@ class ExactLloyd(PooledClusterer):
                 labels.append(np.empty(0, dtype=np.int64))
         return labels
 
-    def _best(self, arithmetic: ExactRows, data: Sequence[FloatArray]) -> Rounds[Centres]:
+    def _best(self, arithmetic: ExactRows, data: Sequence[FloatArray]) -> Rounds:
         rng = np.random.default_rng(self.random_state)
         found = []
         for _ in range(self.n_init):
@@ -181,7 +209,7 @@ class ExactLloyd(PooledClusterer):
             return found[0]
         return min(found, key=lambda one: arithmetic.score(one.centres, one.assignment))
 
-    def _rounds(self, arithmetic: ExactRows, first: Centres, sets: IntArray | None = None) -> Rounds[Centres]:
+    def _rounds(self, arithmetic: ExactRows, first: Centres, sets: IntArray | None = None) -> Rounds:
         few = Fraction(str(float(self.tol_moved)))
         return run_rounds(arithmetic, first, self.max_iter, sets, tol_moved=few)
 

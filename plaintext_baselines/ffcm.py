@@ -73,7 +73,7 @@ class FFCM(FederatedMethod):
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_iter_
-        As for :class:`Lloyd`. A row's nearest centre is the one with its largest membership.
+        As for :class:`ExactLloyd`. A row's nearest centre is the one with its largest membership.
     history_ : list of float
         Inertia at the global centres at the start of each round.
     converged_ : bool

@@ -58,7 +58,7 @@ class FKM(FederatedMethod):
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_iter_
-        As for :class:`Lloyd`. Labels are by the nearest global mean. With fewer uploaded means than
+        As for :class:`ExactLloyd`. Labels are by the nearest global mean. With fewer uploaded means than
         `n_clusters`, some are repeated, and a repeated mean labels no row.
     history_ : list of float
         Inertia for the global means of each round.

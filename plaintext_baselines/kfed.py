@@ -66,7 +66,7 @@ class KFED(FederatedMethod):
     Attributes
     ----------
     cluster_centers_, labels_, inertia_
-        As for :class:`Lloyd`.
+        As for :class:`ExactLloyd`.
     n_iter_ : int
         1, the number of rounds of communication.
     history_ : list of float

@@ -47,7 +47,7 @@ class ParentChildKMeans(FederatedMethod):
     Attributes
     ----------
     cluster_centers_, labels_, inertia_
-        As for :class:`Lloyd`. Labels are by the nearest centre. `inertia_` is the notebook's SSE.
+        As for :class:`ExactLloyd`. Labels are by the nearest centre. `inertia_` is the notebook's SSE.
     n_iter_ : int
         1, the number of rounds of communication.
     history_ : list of float

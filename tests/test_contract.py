@@ -23,7 +23,7 @@ from support.killing import first_process_dies
 from support.lloyd import begun_as
 
 import secfc
-from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED, ExactLloyd, Lloyd, ParentChildKMeans
+from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED, ExactLloyd, ParentChildKMeans
 from secfc.prepare import Column, Schema
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning", "ignore::secfc.FaultWarning")
@@ -436,7 +436,7 @@ def free_port() -> int:
 def test_distributed_lloyd_is_dwf_with_one_plain_step():
     rows = blobs(23, 20, 15, 25)
     centres = np.concatenate(rows)[[0, 25, 45]]
-    plain = Lloyd(3, init=centres).fit(rows)
+    plain = ExactLloyd(3, init=centres).fit(rows)
     one_step = {"local_iter": 1, "learning_rate": 1.0, "momentum": 0.0}
     found = DWF(3, init=centres, **one_step).fit(rows)
     assert lists(found.labels_) == lists(plain.labels_)

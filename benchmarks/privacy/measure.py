@@ -22,7 +22,7 @@ from benchmarks.privacy import (
 )
 from benchmarks.privacy.rows import CENTRES, OF_RANGE, PLACED, AttackRow
 from benchmarks.privacy.view import Watched, watch
-from plaintext_baselines.generators import secfc_blobs
+from benchmarks.reproduce.synthetic import secfc_blobs
 from secfc.errors import ParameterError
 from secfc.field.array_types import Floats
 from secfc.protocol.job.limits import Limits

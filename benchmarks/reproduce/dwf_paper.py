@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.metrics import v_measure_score
 
 from benchmarks.reproduce import data
 from benchmarks.reproduce.common import Context, FigureRow, Secure, SecureRun, best_half, judged, secure_run
-from plaintext_baselines import DWF, EWF, KFED, partition
-from plaintext_baselines.generators import dwf_blobs
-from plaintext_baselines.metrics import k_means_score, majority_accuracy, v_measure
+from benchmarks.reproduce.synthetic import distributed, dwf_blobs
+from plaintext_baselines import DWF, EWF, KFED
+from plaintext_baselines.metrics import k_means_score, majority_accuracy
 from secfc.field.array_types import Floats, Ints
 
 MEASURES = ("score", "accuracy", "v-measure")
@@ -214,7 +215,7 @@ def _measures(
 ) -> Floats:
     truth, given = np.concatenate(classes), np.concatenate(labels)
     return np.array(
-        [k_means_score(parties, centres), majority_accuracy(truth, given), v_measure(truth, given)]
+        [k_means_score(parties, centres), majority_accuracy(truth, given), v_measure_score(truth, given)]
     )
 
 
@@ -224,7 +225,7 @@ def _draws(
     """Rows and classes of the parties, once for each run."""
     if dataset == "synthetic":
         for seed in range(effort.runs):
-            made = dwf_blobs(distribution=distribution, random_state=seed)  # type: ignore[arg-type]
+            made = dwf_blobs(distribution=distribution, random_state=seed)
             yield made.parties, made.labels
     elif dataset == "femnist":
         drawn = data.femnist_iid(context.folder)
@@ -234,13 +235,8 @@ def _draws(
         rows, classes = data.mnist(context.folder)
         own, own_classes = rows[:MNIST_ROWS], classes[:MNIST_ROWS]
         for seed in range(effort.runs):
-            if distribution == "iid":
-                parts = partition.iid(len(own), PARTIES, random_state=seed)
-            elif distribution == "half-iid":
-                parts = partition.half_iid(own, PARTIES, random_state=seed)
-            else:
-                parts = partition.non_iid(own, PARTIES, random_state=seed)
-            yield partition.take(own, parts), partition.take(own_classes, parts)
+            parts = distributed(own, PARTIES, distribution, random_state=seed)
+            yield [own[part] for part in parts], [own_classes[part] for part in parts]
 
 
 EXPERIMENTS = {dataset: partial(tables, dataset=dataset) for dataset in DISTRIBUTIONS}

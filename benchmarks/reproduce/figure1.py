@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.iteration import take_turns
 from benchmarks.costs.setting import PRECISION, Case, median
+from benchmarks.reproduce.synthetic import secfc_blobs
 from plaintext_baselines import KFED
-from plaintext_baselines.generators import secfc_blobs
 from secfc.field.array_types import Floats
 from secfc.lagrange.points import recovery_threshold
 from secfc.sharing.row_checks import largest_norm

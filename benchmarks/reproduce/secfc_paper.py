@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.reproduce import data, figure1
 from benchmarks.reproduce.common import Context, FigureRow, Secure, SecureRun, claimed, judged, secure_run
-from plaintext_baselines import KFED, Lloyd, partition
-from plaintext_baselines.generators import rotated_images, secfc_blobs
+from benchmarks.reproduce.synthetic import by_clusters, rotated_images, secfc_blobs
+from plaintext_baselines import KFED, ExactLloyd
 from plaintext_baselines.metrics import hungarian_accuracy
 from secfc.field.array_types import Floats, Ints
 
@@ -90,8 +90,8 @@ def _rotated(context: Context, digit: int, local: int, figures: Figures) -> Iter
     images, digits = data.mnist(context.folder)
     runs = 1 if context.quick else 10
     rows, turns = rotated_images(images[digits == digit])
-    parts = partition.by_clusters(turns, 10, local, random_state=0)
-    parties, classes = partition.take(rows, parts), partition.take(turns, parts)
+    parts = by_clusters(turns, 10, local, random_state=0)
+    parties, classes = [rows[part] for part in parts], [turns[part] for part in parts]
     yield from _accuracies(
         parties,
         classes,
@@ -125,7 +125,7 @@ def _accuracies(
 
     ran = [secure_run(parties, k, seed=seed, committee=committee) for seed in range(runs)]
     secure = Secure.over(ran, of_run)
-    lloyd = [Lloyd(k, init="separation", random_state=seed).fit(parties).labels_ for seed in range(runs)]
+    lloyd = [ExactLloyd(k, init="separation", random_state=seed).fit(parties).labels_ for seed in range(runs)]
     kfed = [KFED(k, local_clusters=local, random_state=seed).fit(parties).labels_ for seed in range(runs)]
     ours = (fmean(map(percent, lloyd)), fmean(map(percent, kfed)), secure.value)
     for name, (mean, deviation), value in zip(METHODS, figures, ours, strict=True):

@@ -7,7 +7,7 @@ from benchmarks.privacy import coded, distances
 from benchmarks.privacy.geometry import aligned, placed, procrustes_error
 from benchmarks.privacy.measure import blobs
 from benchmarks.privacy.view import watch
-from plaintext_baselines.generators import secfc_blobs
+from benchmarks.reproduce.synthetic import secfc_blobs
 
 ROUNDING = 1e-7
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs
 from support.lloyd import column, lists
 
-from plaintext_baselines import KFED, Lloyd
+from plaintext_baselines import KFED, ExactLloyd
 from plaintext_baselines._kmeans import kmeans
 from plaintext_baselines.kfed import farthest_first, separated_start, top_directions
 
@@ -74,7 +74,7 @@ def test_separated_clusters_are_found_whatever_the_order_of_parties(variant):
     model = KFED(4, variant=variant, n_init=5, random_state=0).fit(parties)
     other = KFED(4, variant=variant, n_init=5, random_state=0).fit(parties[::-1])
     np.testing.assert_allclose(ordered(other.cluster_centers_), ordered(model.cluster_centers_), atol=1e-12)
-    central = Lloyd(4, init=model.cluster_centers_).fit(parties)
+    central = ExactLloyd(4, init=model.cluster_centers_).fit(parties)
     assert lists(central.labels_) == lists(model.labels_)
 
 

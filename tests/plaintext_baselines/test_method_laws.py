@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 from support.lloyd import lists
 from support.sweeps import tries
 
-from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED, ExactLloyd, Lloyd, ParentChildKMeans
+from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED, ExactLloyd, ParentChildKMeans
+from plaintext_baselines._floats import nearest
 
 METHODS = {
     "KFED": KFED,
@@ -74,7 +75,7 @@ def test_degenerate_parties(make, name):
     assert lists(model.predict(parties)) == lists(model.labels_)
 
 
-EVERY = {**METHODS, "Lloyd": Lloyd, "ExactLloyd": ExactLloyd}
+EVERY = {**METHODS, "ExactLloyd": ExactLloyd}
 
 
 @pytest.mark.parametrize("make", EVERY.values(), ids=EVERY.keys())
@@ -246,3 +247,8 @@ def test_refused_input(make):
 def test_refused_parameters(method, parameters, text):
     with pytest.raises(ValueError, match=text):
         method(2, **parameters).fit([np.array([[0.0], [1.0]]), np.array([[2.0], [3.0]])])
+
+
+def test_nearest_skips_missing_and_unreachable_centres():
+    centres = np.array([[np.nan, np.nan], [1e300, 0.0], [1e-200, 0.0], [3e-200, 0.0]])
+    assert nearest(np.array([[0.0, 0.0], [2.9e-200, 0.0]]), centres).tolist() == [2, 3]

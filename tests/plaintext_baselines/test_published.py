@@ -9,9 +9,9 @@ from sklearn.cluster import KMeans
 from support.datasets import folder
 from support.sweeps import sweep
 
+from benchmarks.reproduce.synthetic import dwf_blobs, ffcm_unequal, secfc_blobs
 from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED
 from plaintext_baselines import metrics as measure
-from plaintext_baselines.generators import dwf_blobs, ffcm_unequal, secfc_blobs
 
 # FKM's published ARI: (noise, beta): FKM, k-FED, central.
 FKM_ARI = {

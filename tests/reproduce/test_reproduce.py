@@ -23,7 +23,7 @@ from benchmarks.reproduce.common import (
     threshold_for,
 )
 from benchmarks.reproduce.registry import EXPERIMENTS, Experiment, experiment
-from plaintext_baselines.generators import dwf_blobs, ffcm_hidden
+from benchmarks.reproduce.synthetic import dwf_blobs, ffcm_hidden
 from plaintext_baselines.metrics import within_sse
 
 NAMES = {

@@ -12,8 +12,8 @@ from support.lloyd import by_name
 
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._exact import ExactRows
+from plaintext_baselines._floats import NearestCentres
 from plaintext_baselines._quantise import quantise
-from plaintext_baselines._rounds import NearestCentres
 from secfc.drivers.setup import Setup
 from secfc.errors import DuplicateIdError, ParameterError, PartyError, RangeError, TooManyFaultsError
 from secfc.field.array_types import Floats, Labels

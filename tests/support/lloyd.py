@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._exact import Centre, ratio_to_float
-from plaintext_baselines._rounds import NearestCentres
+from plaintext_baselines._floats import NearestCentres
 
 
 def by_name(job):
@@ -95,6 +95,18 @@ class FractionLloyd(ExactLloyd):
 
 
 both = pytest.mark.parametrize("exact", [ExactLloyd, FractionLloyd])
+
+
+def lloyd_that_keeps(parties, centres, steps):
+    """Centres after steps of Lloyd's algorithm in float64, in which a cluster without rows does not move."""
+    rows = np.concatenate(parties)
+    for _ in range(steps):
+        labels = ((rows[:, np.newaxis] - centres) ** 2).sum(axis=2).argmin(axis=1)
+        means = [
+            rows[labels == h].mean(axis=0) if (labels == h).any() else old for h, old in enumerate(centres)
+        ]
+        centres = np.array(means)
+    return centres
 
 
 def column(*values):
