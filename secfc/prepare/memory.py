@@ -10,25 +10,15 @@ from secfc.prepare.column_transform import Preparation, sums_of
 from secfc.prepare.opening_role import Preparer, Terms
 from secfc.prepare.preparing_wire import decode, encode
 from secfc.prepare.tables import Checked
-from secfc.protocol.messages import RUN_ID_BYTES, Message
+from secfc.protocol.messages import RUN_ID_BYTES
 
 
 def open_totals(terms: Terms, tables: Sequence[Checked]) -> Preparation:
     """Open the schema's statistics among parties in this process; LimitError if too few hold values."""
-    preparers = _preparers(terms, tables)
-    _deliver(preparers)
-    statistics = preparers[1].statistics
-    assert statistics is not None
-    return Preparation(schema=terms.schema, statistics=statistics)
-
-
-def _preparers(terms: Terms, tables: Sequence[Checked]) -> dict[int, Preparer]:
-    """Every party, with an identity for this run only."""
-    identities = [Identity() for _ in tables]
-    session = terms.session(
-        run=secrets.token_bytes(RUN_ID_BYTES), roster=Roster(tuple(one.public for one in identities))
-    )
-    return {
+    identities = [Identity() for _ in tables]  # for this run only
+    roster = Roster(tuple(one.public for one in identities))
+    session = terms.session(run=secrets.token_bytes(RUN_ID_BYTES), roster=roster)
+    preparers = {
         number: Preparer(
             number=number,
             terms=terms,
@@ -39,17 +29,11 @@ def _preparers(terms: Terms, tables: Sequence[Checked]) -> dict[int, Preparer]:
         )
         for number, (table, identity) in enumerate(zip(tables, identities, strict=True), start=1)
     }
-
-
-def _deliver(preparers: dict[int, Preparer]) -> None:
-    """Deliver messages, encoded as between processes, in the order they were sent, until none are left."""
-    post: deque[bytes | memoryview] = deque()
-
-    def send(messages: list[Message]) -> None:
-        post.extend(map(encode, messages))
-
-    for preparer in preparers.values():
-        send(preparer.start())
+    # Messages are encoded as between processes, and delivered in the order they were sent.
+    post = deque(encode(message) for one in preparers.values() for message in one.start())
     while post:
         message = decode(post.popleft())
-        send(preparers[message.recipient].receive(message))
+        post.extend(map(encode, preparers[message.recipient].receive(message)))
+    statistics = preparers[1].statistics
+    assert statistics is not None
+    return Preparation(schema=terms.schema, statistics=statistics)

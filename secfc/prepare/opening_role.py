@@ -272,7 +272,7 @@ class Preparer:
         return self._sealed(Deal, self._summation.deal(values))
 
     def _on_deal(self, message: Deal) -> list[Message]:
-        self._summation.take(message.sender, self._opened(message))
+        self._summation.take(self._opened(message))
         if not self._summation.complete:
             return []
         return self._sealed(Complete, dict.fromkeys(self._others, self._view()))

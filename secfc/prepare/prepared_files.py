@@ -34,18 +34,9 @@ from secfc.tables.sources.text_format import FOUND, TextFormat
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedFiles:
-    """What `prepare_files` returns.
+    """What `prepare_files` returns: prepared files in the order of the parties, and what all parties know.
 
-    Attributes
-    ----------
-    files : tuple of Path
-        Prepared files, in the order of the parties.
-    preparation : Preparation
-    summary : Path
-        The `SUMMARY` file of the preparation.
-    mended : tuple of dict
-        For each party the number of rows, the numbers of missing and of clipped values by column, and the
-        columns that are not in the schema. Only that party knows them.
+    `mended` has `Checked.mended` of each party, which only that party knows.
     """
 
     files: tuple[Path, ...]
@@ -63,26 +54,11 @@ def prepare_files(
     id_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> PreparedFiles:
-    """Prepare one file per party; all parties run in this process.
+    """Prepare one file per party, and write all prepared files and `SUMMARY` to `out`, or none.
 
-    Parameters
-    ----------
-    files : sequence of Path or Query
-        .csv with a header, .parquet, or queries. The prepared files of queries are .parquet.
-    schema : Schema
-    t : int, optional
-        Parties that may collude; 2t + 1 parties are needed. By default as for `secfc.run`.
-    out : Path
-        Folder for the prepared files and `SUMMARY`; must be empty. All files are written, or none.
-    id_column : str, optional
-        Column of row IDs, which is written before the prepared columns.
-    given : TextFormat, optional
-        Format of text files, for what is not detected; a query has its own.
-
-    Raises
-    ------
-    SecFCError
-        Lists the files that do not fit and what is wrong with each. `out` is then unchanged.
+    All parties run in this process. `id_column` is written before the prepared columns. The prepared files of
+    queries are .parquet. `given` is the format of text files; a query has its own. SecFCError lists the files
+    that do not fit and what is wrong with each.
     """
     t, _ = default_threshold(len(files), t, None)
     terms = Terms(n=len(files), t=t, schema=schema)
@@ -97,24 +73,14 @@ def prepare_by(
     id_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> PreparedFiles:
-    """Prepare files with the statistics of an earlier preparation. No other party takes part.
+    """Prepare files with the statistics of an earlier preparation, whose `SUMMARY` is given.
 
-    Parameters
-    ----------
-    files : sequence of Path or Query
-    summary : Path
-        The `SUMMARY` of a preparation.
-    out, id_column, given
-        As for `prepare_files`.
-
-    Raises
-    ------
-    SecFCError
-        As in `prepare_files`. `out` is then unchanged.
+    No other party takes part. The rest is as in `prepare_files`.
     """
     preparation = read_summary(summary)
-    schema, known = preparation.schema, lambda _: preparation
-    return _prepare(files, schema, known, out=out, id_column=id_column, given=given)
+    return _prepare(
+        files, preparation.schema, lambda _: preparation, out=out, id_column=id_column, given=given
+    )
 
 
 def check_files(

@@ -38,7 +38,7 @@ def picture(party):
     """Everything of a party that a message may change."""
     sums = party._summation
     return (
-        (set(sums._dealers), sums._sum.tolist(), sorted(sums._opened), sums.totals),
+        (sums._dealers, sums._sum.tolist(), sorted(sums._opened), sums.totals),
         dict(party._holds),
         sorted(party._complete),
         dict(party._heard),
@@ -286,7 +286,7 @@ def test_what_cannot_be_is_refused_though_sealed(wire, kind):
     net = wire()
     message = reach(net, kind)
     size = len(message.sealed.payload) - 16
-    text = "neither 0 nor 1" if kind is Holds else "a residue from client 2 is not below its prime"
+    text = "neither 0 nor 1" if kind is Holds else "integers that are not below their prime"
     refused(net, net.resealed(message, b"\xff" * size), text)
     net.deliver(message)
     net.run()

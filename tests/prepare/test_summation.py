@@ -32,7 +32,7 @@ def add_up(values, *, t, masks=None, spoil=lambda sender, recipient, payload: pa
     dealt = {j: client.deal(own) for (j, client), own in zip(clients.items(), values, strict=True)}
     for sender, shares in dealt.items():
         for recipient, payload in shares.items():
-            clients[recipient].take(sender, spoil(sender, recipient, payload))
+            clients[recipient].take(spoil(sender, recipient, payload))
     sums = {j: client.open() for j, client in clients.items()}
     for sender, payload in sums.items():
         for recipient, client in clients.items():
@@ -77,40 +77,44 @@ def test_shares_of_equal_numbers_differ_every_time():
 
 
 class Chosen:
-    """Masks that a test chooses, by prime."""
+    """Masks that a test chooses, by prime; what is drawn later, to check sums, is random."""
 
     def __init__(self, masks):
-        self._masks = masks
+        self._masks = dict(masks)
 
     def uniform(self, p, shape):
-        values = np.array(self._masks[p], dtype=np.float64).reshape(shape)
+        if p not in self._masks:
+            return MaskSource().uniform(p, shape)
+        values = np.array(self._masks.pop(p), dtype=np.float64).reshape(shape)
         return np.where(values > p // 2, values - p, values)
 
 
-def interpolated(p, nodes, values, at):
-    """The polynomial of least degree through these points, at another point, in Python integers."""
-    total = 0
+def coefficients(p, nodes, values):
+    """The polynomial of least degree through these points, in Python integers, lowest power first."""
+    found = [0] * len(nodes)
     for u, y in zip(nodes, values, strict=True):
-        term = y
+        term = [y]
         for v in nodes:
-            if v != u:
-                term = term * (at - v) * pow(u - v, -1, p) % p
-        total += term
-    return total % p
+            if v != u:  # times (x - v) / (u - v)
+                inverse = pow(u - v, -1, p)
+                raised = zip([0, *term], [*term, 0], strict=True)
+                term = [(above - v * below) * inverse % p for above, below in raised]
+        found = [(one + other) % p for one, other in zip(found, term, strict=True)]
+    return found
 
 
 def shifted(masks, difference, coalition, *, n, t):
-    """Masks with which a number larger by `difference` gives the coalition the same shares."""
+    """Masks with which a number larger by `difference` gives the coalition the same shares.
+
+    Masks are the coefficients of g in f(x) = v + (x - beta_1) g(x).
+    """
     found = {}
     for prime in FIVE_PRIMES:
         p, points = prime.p, evaluation_points(prime, n=n, coded=1 + t)
-        # L is 1 at beta_1, the place of the number, and 0 at the coalition's points.
-        nodes = [points.beta[0], *(points.alpha[j - 1] for j in coalition)]
-        values = [1] + [0] * t
-        found[p] = [
-            (mask + difference * interpolated(p, nodes, values, beta)) % p
-            for mask, beta in zip(masks[p], points.beta[1:], strict=True)
-        ]
+        nodes = [points.alpha[j - 1] for j in coalition]
+        values = [-difference * pow(a - points.beta[0], -1, p) % p for a in nodes]
+        change = coefficients(p, nodes, values)
+        found[p] = [(mask + one) % p for mask, one in zip(masks[p], change, strict=True)]
     return found
 
 
@@ -139,18 +143,23 @@ def test_any_t_clients_see_the_same_whatever_the_others_hold_as_long_as_the_tota
         j: {prime.p: [int(one) for one in rng.integers(prime.p, size=t)] for prime in FIVE_PRIMES}
         for j in range(1, n + 1)
     }
-    chosen = {j: Chosen(one) for j, one in masks.items()}
+
+    def chosen():
+        return {j: Chosen(one) for j, one in masks.items()}
+
     for coalition in combinations(range(1, n + 1), t):
         honest = [j for j in range(1, n + 1) if j not in coalition]
         # Other numbers of the honest clients with the same total.
         differences = dict.fromkeys(honest, 0)
         differences[honest[0]], differences[honest[1]] = 987654321, -987654321
         other = [value + differences.get(j, 0) for j, value in enumerate(values, 1)]
-        others = {
-            j: Chosen(shifted(one, differences.get(j, 0), coalition, n=n, t=t)) for j, one in masks.items()
-        }
-        seen = view(*add_up([[one] for one in values], t=t, masks=chosen), coalition)
-        assert seen == view(*add_up([[one] for one in other], t=t, masks=others), coalition)
+        moved = {j: shifted(one, differences.get(j, 0), coalition, n=n, t=t) for j, one in masks.items()}
+
+        def others(moved=moved):
+            return {j: Chosen(one) for j, one in moved.items()}
+
+        seen = view(*add_up([[one] for one in values], t=t, masks=chosen()), coalition)
+        assert seen == view(*add_up([[one] for one in other], t=t, masks=others()), coalition)
         # It sees nothing more if it deals values on no polynomial to everybody.
         wrong = {
             j: b"".join(int(rng.integers(one.p)).to_bytes(3, "little") for one in FIVE_PRIMES)
@@ -160,12 +169,12 @@ def test_any_t_clients_see_the_same_whatever_the_others_hold_as_long_as_the_tota
         def spoil(sender, recipient, payload, liars=coalition, wrong=wrong):
             return wrong[recipient] if sender in liars else payload
 
-        lied = view(*add_up([[one] for one in values], t=t, masks=chosen, spoil=spoil), coalition)
+        lied = view(*add_up([[one] for one in values], t=t, masks=chosen(), spoil=spoil), coalition)
         assert lied != seen
-        assert lied == view(*add_up([[one] for one in other], t=t, masks=others, spoil=spoil), coalition)
+        assert lied == view(*add_up([[one] for one in other], t=t, masks=others(), spoil=spoil), coalition)
         # With another total the view differs, as it must.
         other[honest[0] - 1] += 1
-        assert seen != view(*add_up([[one] for one in other], t=t, masks=others), coalition)
+        assert seen != view(*add_up([[one] for one in other], t=t, masks=others()), coalition)
 
 
 # What is refused

@@ -54,22 +54,9 @@ def test_rows_of_a_query_are_those_of_the_file(place, kind):
     assert table.ids.to_pylist() == VISITS["id"].to_pylist()
 
 
-@pytest.mark.parametrize("name", ["it's.csv", "with space.parquet", "ä;--.parquet"])
+@pytest.mark.parametrize("name", ["it's.csv", "with space.parquet", "ä;--.parquet", "a[1].parquet", "a*.csv"])
 def test_a_file_may_have_any_name(place, name):
     assert read_table(query(place(name)), drop=["id"]).rows.shape == (20, 2)
-
-
-@pytest.mark.parametrize("name", ["a[1].parquet", "a*.parquet", "a?.csv"])
-def test_a_name_that_would_be_a_pattern_is_refused(place, name):
-    place("a1.parquet")
-    told = f"{name}: files with *, ? or [ in their path cannot be queried"
-    assert refusal(place(name), "SELECT age FROM data") == told
-
-
-@pytest.mark.parametrize("name", ["c[1].parquet", "c*.parquet"])
-def test_a_file_that_is_missing_is_no_pattern(place, name):
-    place("c1.parquet")
-    assert refusal(name, "SELECT 1") == f"{name}: no such file"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -156,12 +156,6 @@ def _opened(path: Path) -> pa.NativeFile:
     return pa.input_stream(str(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
 
 
-def dialect_of(path: Path, given: TextFormat = FOUND) -> tuple[Dialect, list[str]]:
-    """The format of a file, and the columns whose whole numbers float64 rounds; errors as in `read_csv`."""
-    table, dialect, _ = _read(path, (), given)
-    return dialect, list(_large(path, table, dialect))
-
-
 def _with_decimals(
     path: Path, as_text: Sequence[str], dialect: Dialect, given: TextFormat
 ) -> tuple[pa.Table, Dialect]:
