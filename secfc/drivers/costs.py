@@ -158,19 +158,6 @@ class Meter:
         self._sent.add(envelope, size)
         self.sent_bytes += size
 
-    def standing(self) -> dict[str, Any]:
-        """All counts, as JSON values."""
-        return {
-            "seconds": [[*key, value] for key, value in self.seconds.items()],
-            "sent": [[*key, list(recipients)] for key, recipients in self._sent.groups.items()],
-        }
-
-    def stand(self, counts: dict[str, Any]) -> None:
-        """Continue from these counts."""
-        self.seconds = defaultdict(float, {(phase, role): value for phase, role, value in counts["seconds"]})
-        self._sent.groups = {(*key,): array("H", recipients) for *key, recipients in counts["sent"]}
-        self.sent_bytes = sum(one.size for one in self._sent)
-
     def costs(self) -> Costs:
         """The sums so far."""
         sizes = defaultdict[tuple[str, Role], list[int]](list)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 from support.clinics import OWNERS, Clinics
+from support.restarting import forget_last
 from typer.testing import CliRunner
 
 from plaintext_baselines import ExactLloyd
@@ -451,7 +452,7 @@ def test_a_log_keeps_what_a_member_took_and_what_it_lacks_is_named(closed_clinic
     keep(closed_clinics, log)
     closed_clinics.piece(2, "clinic-5").unlink()
     again = keep(closed_clinics, log)  # as a process that was killed and started again
-    log.drop_last("deposit")
+    forget_last(log)
     with pytest.raises(StorageError, match="south: the deposit of owner 7 that it has signed is gone"):
         again.store(None, 1)
     log.remove()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulator.kills import KILLS
-from support.restarting import KINDS, Restarting, assert_same
+from support.restarting import KINDS, Restarting, assert_same, forget_last
 from support.sweeps import sweep, tries
 
 from secfc.agreement.logs import run_log
@@ -156,7 +156,7 @@ def test_a_log_that_lacks_what_the_coordinator_has_is_an_error(setup_of, stopped
     run = stopped(setup_of())
     log = RunLog.resume(tmp_path / "client-2.log")
     for _ in range(3):
-        log.drop_last("call")
+        forget_last(log)
     log.commit()
     log.close()
     assert_lost(run, "entries are missing from its log")

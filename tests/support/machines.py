@@ -90,7 +90,7 @@ class Processes:
         def nothing(*_):
             raise StorageError("it was killed")
 
-        for name in ("answers", "lost", "not_lost", "checkpoint"):
+        for name in ("answers", "lost"):
             setattr(self.coordinator._log, name, nothing)
         for one in self.coordinator._conversations.values():
             one.stop()

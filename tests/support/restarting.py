@@ -69,6 +69,11 @@ KINDS = {
 """Runs of every kind, as arguments of the fixture `setup_of` of tests/logs."""
 
 
+def forget_last(log: RunLog) -> None:
+    """Delete the last entry of a log."""
+    log._database.execute("DELETE FROM entries WHERE at = (SELECT max(at) FROM entries)")
+
+
 class LoggedParty(SimulatedParty):
     """A party of a simulation that keeps a log as sites do."""
 

@@ -167,17 +167,14 @@ class RunLog:
         self._next += 1
 
     def commit(self) -> None:
-        """Wait until everything that was appended and dropped is on the disk."""
+        """Wait until everything that was appended is on the disk."""
         with _storage_errors(self.path):
             if self._database.in_transaction:
                 self._database.execute("COMMIT")
             self._database.execute("BEGIN")
 
     def entries(self, only: str | None = None) -> Iterator[Entry]:
-        """Entries that were appended and not dropped, in order, by default of all kinds.
-
-        StorageError if one was changed.
-        """
+        """Entries in order, by default of all kinds. StorageError if one was changed."""
         with _storage_errors(self.path):
             rows = self._database.execute(
                 "SELECT at, kind, client, number, body, tag FROM entries WHERE ? IN (kind, '') ORDER BY at",
@@ -194,26 +191,6 @@ class RunLog:
         with _storage_errors(self.path):
             found = self._database.execute("SELECT 1 FROM entries WHERE kind = ? LIMIT 1", (kind,))
             return bool(found.fetchall())
-
-    def drop(self, *kinds: str) -> None:
-        """Delete all entries of these kinds. They are gone after `commit`. This does not wipe the disk."""
-        with _storage_errors(self.path):
-            self._database.executemany("DELETE FROM entries WHERE kind = ?", [(kind,) for kind in kinds])
-
-    def drop_after(self, mark: str, *kinds: str) -> None:
-        """Delete all entries of these kinds after the last entry of another kind."""
-        with _storage_errors(self.path):
-            self._database.executemany(
-                "DELETE FROM entries WHERE kind = ? AND at > (SELECT max(at) FROM entries WHERE kind = ?)",
-                [(kind, mark) for kind in kinds],
-            )
-
-    def drop_last(self, kind: str) -> None:
-        """Delete the last entry of a kind. It is gone after `commit`."""
-        with _storage_errors(self.path):
-            self._database.execute(
-                "DELETE FROM entries WHERE at = (SELECT max(at) FROM entries WHERE kind = ?)", (kind,)
-            )
 
     def close(self) -> None:
         """Close the file and keep it. Entries that were not committed are lost."""

@@ -65,7 +65,6 @@ class Conversation:
         self._outgoing = Outgoing()
         self._changed = threading.Condition()
         self._calls = 0  # answered calls
-        self.answers = 0  # answers that the coordinator has taken
         self._begun = self._more = False
         self._untaken: Answer | None = None
         self._asked: float | None = None  # time of the unanswered call
@@ -95,20 +94,8 @@ class Conversation:
         with self._changed:
             self._outgoing.reach(answer.position)
             self._more, self._untaken = answer.kind is Kind.MORE, None
-            self.answers = answer.number + 1
-            self._calls = max(self._calls, self.answers)
+            self._calls = max(self._calls, answer.number + 1)
             self._changed.notify()
-
-    @property
-    def standing(self) -> tuple[int, int, bytes]:
-        """Number of taken answers, bytes of the stream that the site has, and the bytes that follow."""
-        with self._changed:
-            return self.answers, self._outgoing.position, self._outgoing.pending
-
-    def stand(self, answers: int, position: int, pending: bytes) -> None:
-        """Continue from this state. Only before the start."""
-        self.answers = self._calls = answers
-        self._outgoing = Outgoing(position=position, pending=pending)
 
     def forget(self) -> None:
         """Send nothing more except the ending."""

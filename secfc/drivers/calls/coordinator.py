@@ -85,15 +85,14 @@ class Coordinator:
         self.lost: dict[int, SecFCError] = {}  # parties that were lost, and why
         self.ended: dict[int, str] = {}  # how the run ended for clients, by their reports
         self.statements: dict[int, SignedStatement] = {}  # of clients with files of their own
-        self.timeline: list[tuple[str, int, float]] = []  # phases and rounds, and seconds until they began
+        # Phases and rounds, and seconds until they began in this process.
+        self.timeline: list[tuple[str, int, float]] = []
         self.report: ServerReport | None = None  # set when the run is complete
         self.interrupted = False  # whether another process can continue the run
         self._run, self._log, self._absent = run, log, frozenset(absent)
         self._away: set[int] = set()  # lost clients that can come back when the run is interrupted
-        self._round = 0  # of the last checkpoint
         self._again = False  # whether it reads its log
         self._done: set[int] = set()  # clients for which the run has ended
-        self._doubted: list[int] = []  # those of them that were still waiting to open centres
         self._carried: Counter[tuple[str, int, int]] = Counter()  # messages by type, sender and recipient
         self._started = time.monotonic()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -140,9 +139,6 @@ class Coordinator:
         if self._log is not None and self._aborted():
             self.interrupted = True  # sites without the closing call have their labels only in memory
             raise self._abortion()
-        complete = [j for j, ended in self.ended.items() if ended == COMPLETE]
-        if self._doubted and len(self._clients(complete)) < self._job.threshold:
-            raise self._unconfirmed(self._doubted)
         self.report = report
         return report
 
@@ -220,7 +216,6 @@ class Coordinator:
             self._log.answers(answers)
         for client, answer in answers:
             self._read(client, answer)
-        self._checkpoint()
 
     def _read(self, client: int, answer: Answer) -> None:
         if client in self.lost:
@@ -232,46 +227,26 @@ class Coordinator:
                 if client in self.lost:
                     return
         except MessageError as error:
-            self._lose(client, error)
+            self._go_on(self._lose(client, error))
             return
         if answer.kind is Kind.DONE:
             self._done.add(client)
 
     def _vanished(self, client: int, error: SecFCError) -> None:
         """Continue without a lost client. With a log, a run that only lacks answers is interrupted."""
-        if self._log is not None:
-            left = self._job.n - len(self._clients({client, *self.lost}))
-            if error.code is Code.TIMEOUT and self.server.state is State.DONE and left < self._job.threshold:
-                self.interrupted = True
-                raise self._unconfirmed([client])
-            self._log.lost(client, error)
+        silent = self._log is not None and error.code is Code.TIMEOUT
+        left = self._job.n - len(self._clients({client, *self.lost}))
+        if silent and self.server.state is State.DONE and left < self._job.threshold:
+            self.interrupted = True
+            raise self._unconfirmed([client])
         try:
-            self._lose(client, error)
+            replies = self._lose(client, error)
         except TooManyFaultsError:
-            if self._log is not None and error.code is Code.TIMEOUT:
-                self._log.not_lost()
-                self.interrupted = True
+            self.interrupted = silent
             raise
-        self._checkpoint()
-
-    def _checkpoint(self) -> None:
-        """In a new round, replace the answers in the log by the current state."""
-        progress = self.server.progress
-        if self._log is None or self.server.state is not State.ITERATE or progress.round == self._round:
-            return
-        self._round = progress.round
-        self._log.checkpoint(
-            {
-                "round": progress.round,
-                "conversations": {j: one.standing for j, one in self._conversations.items()},
-                "incoming": {j: one.pending for j, one in self._incoming.items()},
-                "away": sorted(self._away),
-                "lost": {j: [PublicError.of(why).to_json(), str(why)] for j, why in self.lost.items()},
-                "carried": [[*link, count] for link, count in self._carried.items()],
-                "meter": self.meter.standing(),
-                "timeline": self.timeline,
-            }
-        )
+        if self._log is not None:
+            self._log.lost(client, error)
+        self._go_on(replies)
 
     def _go_on_from_log(self) -> None:
         """Apply again what an earlier process has applied."""
@@ -284,20 +259,10 @@ class Coordinator:
             match kind:
                 case Noted.ANSWER:
                     self._read(client, value)
-                case Noted.TO_SERVER:
-                    self._carry(client, value)
-                case Noted.STATE:
-                    self._stand(value)
                 case Noted.BACK:
                     self._come_back(client)
                 case Noted.LOST:
-                    try:
-                        self._lose(client, value)
-                    except TooManyFaultsError:
-                        if value.code is Code.TIMEOUT:
-                            self._log.not_lost()  # it was killed before it could undo this entry
-                            self.interrupted = True
-                        raise
+                    self._go_on(self._lose(client, value))
         self._again = False
         if self._away:
             self._log.back(self._away)
@@ -306,27 +271,11 @@ class Coordinator:
         if count:
             self._absent = frozenset()  # who took part may come back
             _LOG.info("run %s: continues in round %d", self._run.hex(), self.server.progress.round)
-        self._checkpoint()
 
     def _come_back(self, client: int) -> None:
         """Take answers of a lost client again."""
         self._away.discard(client)
         del self.lost[client]
-
-    def _stand(self, state: dict[str, Any]) -> None:
-        """Restore the state of an earlier process."""
-        self._round = state["round"]
-        for j, conversation in self._conversations.items():
-            conversation.stand(*state["conversations"][j])
-            self._incoming[j] = Incoming(self._most_bytes, pending=state["incoming"][j])
-        self.lost = {j: PublicError.read(said).error(text) for j, (said, text) in state["lost"].items()}
-        self._away = set(state["away"])
-        for j in self.lost.keys() - self._away:
-            self._conversations[j].forget()
-        self._carried = Counter({tuple(link): count for *link, count in state["carried"]})
-        self.meter.stand(state["meter"])
-        self.timeline = [(phase, round_, seconds) for phase, round_, seconds in state["timeline"]]
-        self._started = time.monotonic() - self.timeline[-1][2]
 
     @property
     def _patience(self) -> float:
@@ -338,11 +287,6 @@ class Coordinator:
         """After a long silence, continue without the parties that are waited for, if enough are left."""
         if self.server.state is State.DONE:
             waiting = [j for j in self._conversations if j not in self._done and j not in self.lost]
-            if self._job.opened.to:
-                # Each site knows whether its labels are final, even if too few are left to open the centres.
-                self._doubted = waiting
-                self._done.update(waiting)
-                return
             if len(self._clients(self._done)) < self._job.threshold:
                 self.interrupted = self._log is not None
                 raise self._unconfirmed(waiting)
@@ -397,13 +341,10 @@ class Coordinator:
                 return
             with self.meter.work(header.work, SERVER):
                 server = self.server
-                if self._log is not None:
-                    self._log.to_server(client, data)
                 message = decode(data, k=self._job.k, session=self._session, most=server.sizes.most_bytes)
                 replies = server.receive(message)
         except MessageError as error:
-            self._lose(client, error)
-            return
+            replies = self._lose(client, error)
         self._go_on(replies)
 
     def _go_on(self, messages: list[Message]) -> None:
@@ -423,8 +364,11 @@ class Coordinator:
         if not self.timeline or self.timeline[-1][:2] != (standing.phase, standing.round):
             self.timeline.append((standing.phase, standing.round, time.monotonic() - self._started))
 
-    def _lose(self, client: int, error: SecFCError) -> None:
-        """Continue without a site. Raise if the others cannot finish, or must not (`ends_run`)."""
+    def _lose(self, client: int, error: SecFCError) -> list[Message]:
+        """Continue without a site. Return what the others are sent.
+
+        Raises if the others cannot finish, or must not (`ends_run`).
+        """
         name = self._name(client)
         text = str(error) if str(error).startswith(name) else f"{name}: {error}"
         self.lost[client] = error
@@ -443,7 +387,7 @@ class Coordinator:
             told = replace(PublicError.of(failed), clients=tuple(sorted(self.lost.keys() | named)))
             raise told.error(f"{failed}; {self._lost_names()}; the last: {text}") from None
         _LOG.warning("%s (phase %s); the run continues without it", shown(text), phase)
-        self._go_on(replies)
+        return replies
 
     def _close(self, ended: dict[str, Any], *, now: bool, patience: float) -> None:
         """Tell every site how the run ended. Wait for reports, but not for long."""

@@ -1,9 +1,7 @@
 """The coordinator's log of a run: the answers of sites, for a process that continues the run.
 
 A site's answer is on the disk before it has any effect. The server draws only from the secrets in the log's
-header, so the same answers in the same order cause the same messages to every site. Answers are large. In
-each round the state of every conversation replaces them. Messages to the server stay: they are small, and
-nothing else has the server's state.
+header, so the same answers in the same order cause the same messages to every site.
 """
 
 import json
@@ -15,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from secfc.agreement.logs.run_log import Entry, RunLog
 from secfc.crypto.randomness import KEY_BYTES, MaskSource
-from secfc.drivers.calls.checkpoint import pack, unpack
 from secfc.drivers.calls.envelopes import Answer, decode_answer
 from secfc.errors import SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
@@ -31,10 +28,6 @@ class Noted(StrEnum):
     ANSWER = "answer"  # of a client
     LOST = "lost"  # a lost client, and why
     BACK = "back"  # a lost client whose answers are taken again
-    STATE = "state"  # of the conversations in a round
-    # The next two are messages to the server and losses. Checkpoints keep them.
-    TO_SERVER = "to server"
-    LEFT = "left"
 
 
 class CoordinatorLog:
@@ -46,8 +39,6 @@ class CoordinatorLog:
         self.begun: dict[str, Any] = header["begun"]  # the driver's own data for continuing
         self.run = bytes.fromhex(header["run"])
         self.secret = MaskSource(bytes.fromhex(header["secret"]))  # the server's, from its first position
-        self._has_state = log.has(Noted.STATE)
-        self._reads = False  # whether it reads messages to the server that stayed
 
     def __repr__(self) -> str:
         return f"CoordinatorLog(run={self.run.hex()})"
@@ -85,24 +76,10 @@ class CoordinatorLog:
             self._log.append(Entry(kind=Noted.ANSWER, client=client, body=answer.encode()))
         self._log.commit()
 
-    def to_server(self, client: int, message: bytes | memoryview) -> None:
-        """Write a message to the server. On the disk with the next commit."""
-        if not self._reads:
-            self._log.append(Entry(kind=Noted.TO_SERVER, client=client, body=bytes(message)))
-
     def lost(self, client: int, error: SecFCError) -> None:
         """Write that the run will continue without a client. On the disk on return."""
         body = json.dumps({**PublicError.of(error).to_json(), "text": str(error)}).encode()
         self._log.append(Entry(kind=Noted.LOST, client=client, body=body))
-        if not self._reads:
-            self._log.append(Entry(kind=Noted.LEFT, client=client, body=body))
-        self._log.commit()
-
-    def not_lost(self) -> None:
-        """Undo the last loss: the run cannot continue without the client."""
-        self._log.drop_last(Noted.LOST)
-        if not self._reads:
-            self._log.drop_last(Noted.LEFT)
         self._log.commit()
 
     def back(self, clients: Iterable[int]) -> None:
@@ -111,40 +88,15 @@ class CoordinatorLog:
             self._log.append(Entry(kind=Noted.BACK, client=client))
         self._log.commit()
 
-    def checkpoint(self, state: dict[str, Any]) -> None:
-        """Replace the entries so far by a state. On the disk on return."""
-        self._log.drop(Noted.ANSWER, Noted.LOST, Noted.BACK, Noted.STATE)
-        self._log.append(Entry(kind=Noted.STATE, body=bytes(pack(state))))
-        self._log.commit()
-        self._has_state = True
-
     def entries(self) -> Iterator[tuple[Noted, int, Any]]:
-        """The entries that another process applies again, in order: kind, client, value.
-
-        Before the first state the messages to the server are written again while they are applied.
-        """
-        unneeded = {Noted.ANSWER, Noted.LOST} if self._has_state else {Noted.TO_SERVER, Noted.LEFT}
-        self._reads = self._has_state
-        if self._has_state:
-            self._log.drop_after(Noted.STATE, Noted.TO_SERVER, Noted.LEFT)
-        else:
-            self._log.drop(Noted.TO_SERVER, Noted.LEFT)
+        """The entries that another process applies again, in order: kind, client, value."""
         for entry in self._log.entries():
             kind, value = Noted(entry.kind), None
-            if kind is Noted.STATE:
-                value, self._reads = unpack(entry.body), False
-                unneeded = {Noted.TO_SERVER, Noted.LEFT}  # written while those after it are applied
-            elif kind in unneeded:
-                continue
-            elif kind is Noted.ANSWER:
+            if kind is Noted.ANSWER:
                 value = decode_answer(entry.body)
-            elif kind is Noted.TO_SERVER:
-                value = entry.body
-            elif kind is not Noted.BACK:
-                if not self._reads:
-                    self._log.append(Entry(kind=Noted.LEFT, client=entry.client, body=entry.body))
+            elif kind is Noted.LOST:
                 said = json.loads(entry.body)
-                kind, value = Noted.LOST, PublicError.read(said).error(said["text"])
+                value = PublicError.read(said).error(said["text"])
             yield kind, entry.client, value
 
     def close(self) -> None:

@@ -169,18 +169,13 @@ def from_json(body: bytes | memoryview) -> dict[str, Any]:
 class Outgoing:
     """A stream of messages to one party. Pieces are kept until the party has them."""
 
-    def __init__(self, *, position: int = 0, pending: bytes = b"") -> None:
-        self.position = position  # bytes of the stream that the party has for certain
+    def __init__(self) -> None:
+        self.position = 0  # bytes of the stream that the party has for certain
         self._taken: list[memoryview] = []  # the last piece, until the party has it
-        self._waiting: deque[memoryview] = deque([memoryview(pending)] if pending else [])
+        self._waiting = deque[memoryview]()
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
-
-    @property
-    def pending(self) -> bytes:
-        """The rest of the stream, from `position` on."""
-        return b"".join([*self._taken, *self._waiting])
 
     def put(self, message: bytes | memoryview) -> None:
         """Append a message."""
@@ -228,17 +223,12 @@ def _size(pieces: Iterable[memoryview]) -> int:
 class Incoming:
     """Reassembles messages from the pieces of a stream. A message in one piece is not copied."""
 
-    def __init__(self, most: Callable[[], int], *, pending: bytes = b"") -> None:
+    def __init__(self, most: Callable[[], int]) -> None:
         self._most = most  # returns the limit on the next message, in bytes
         self.position = 0  # bytes of the stream so far
         self._begun = bytearray()  # of a message whose end has not come
-        self._rest = memoryview(pending)  # what nobody has taken of the last piece
-        self._size = len(pending)  # of the last piece
-
-    @property
-    def pending(self) -> bytes:
-        """Bytes that belong to no complete message yet."""
-        return b"".join((self._begun, self._rest))
+        self._rest = _NOTHING  # what nobody has taken of the last piece
+        self._size = 0  # of the last piece
 
     def feed(self, piece: bytes | memoryview, *, position: int | None = None) -> Iterator[bytes | memoryview]:
         """Take a piece and yield the messages that it completes.
