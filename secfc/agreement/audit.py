@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from secfc.agreement.deposits.audited_deposits import check_deposits
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.signatures import decoded
 from secfc.agreement.statement import SignedStatement, Statement, Summary, difference
 from secfc.errors import AgreementError, SealError, StorageError
 from secfc.protocol.public_errors import COMPLETE
@@ -69,7 +68,7 @@ def _of_party(number: int, name: str, given: list[SignedStatement], agreement: A
         return _wrong(f"{name}: {len(given)} statements in its name, there must be one")
     statement = given[0].statement
     try:
-        agreement.consortium.roster.verify(number, decoded(given[0].signature), statement.signed_bytes())
+        agreement.consortium.roster.verify(number, given[0].signature, statement.signed_bytes())
     except SealError:
         return _wrong(f"{name}: its statement was changed, or signed by another key than the roster's")
     if statement.client != number:

@@ -7,15 +7,16 @@ organisation hands over, is a roster file with one party.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from secfc.agreement.key_files import key_bytes, key_text, key_words
+from secfc.agreement.key_files import key_words
+from secfc.agreement.schemas import PublicKey
 from secfc.agreement.words import to_words
 from secfc.crypto.identity import Roster
 from secfc.errors import AgreementError, ParameterError
@@ -31,43 +32,50 @@ _MOST_ORGANISATION = 200
 RESERVED = "server"  # no party's name, in any case of letters: FLARE gives it to the coordinator's process
 
 
-class MemberSchema(FileSchema):
-    """A party's entry in a file."""
-
-    name: str
-    organisation: str = ""
-    key: str
-
-
-class RosterSchema(FileSchema):
-    """A roster file."""
-
-    coordinator: MemberSchema | None = None
-    party: ListOf[MemberSchema] = Field(min_length=1, max_length=MAX_CLIENTS)
-    helper: ListOf[MemberSchema] = Field(default=[], max_length=COMPARERS)
+def _possible_name(name: str) -> str:
+    if not is_name(name):
+        raise ValueError("1 to 63 letters, digits, '-' and '_' are possible, a letter or digit first")
+    if name.lower() == RESERVED:
+        raise ValueError(f"{name!r} is what FLARE calls the coordinator's process")
+    return name
 
 
-@dataclass(frozen=True, kw_only=True)
-class Member:
-    """A party."""
+def _possible_organisation(text: str) -> str:
+    if not text.isprintable() or len(text) > _MOST_ORGANISATION:
+        raise ValueError(f"at most {_MOST_ORGANISATION} printable characters are possible")
+    return text
 
-    name: str  # short: letters, digits, - and _; used in files and errors, and as FLARE's name of the site
-    organisation: str = ""  # its full name, for people
-    key: bytes = field(repr=False)  # its public key, 32 bytes
+
+def is_name(text: str) -> bool:
+    """Whether a party, or an owner of rows, can have this name."""
+    return _NAME.fullmatch(text) is not None
+
+
+class Member(FileSchema):
+    """A party, as an entry of a file."""
+
+    # Short; used in files and errors, and as FLARE's name of the site.
+    name: Annotated[str, AfterValidator(_possible_name)]
+    organisation: Annotated[str, AfterValidator(_possible_organisation)] = ""  # its full name, for people
+    key: PublicKey = Field(repr=False)
 
     @property
     def words(self) -> str:
         """Twelve words that encode the fingerprint of its key."""
         return key_words(self.key)
 
-    def to_dict(self) -> dict[str, str]:
-        """Its values in files."""
-        return {"name": self.name, "organisation": self.organisation, "key": key_text(self.key)}
-
     def to_toml(self, table: str = "[[party]]") -> str:
         """Its entry in a roster file."""
-        lines = [f"{key} = {as_toml(value)}" for key, value in self.to_dict().items() if value]
+        lines = [f"{key} = {as_toml(value)}" for key, value in self.model_dump().items() if value]
         return "\n".join([table, *lines, ""])
+
+
+class RosterSchema(FileSchema):
+    """A roster file."""
+
+    coordinator: Member | None = None
+    party: ListOf[Member] = Field(min_length=1, max_length=MAX_CLIENTS)
+    helper: ListOf[Member] = Field(default=[], max_length=COMPARERS)
 
 
 @dataclass(frozen=True)
@@ -106,9 +114,9 @@ class Consortium:
     def to_dict(self) -> dict[str, Any]:
         """Its values in canonical content, as in a roster file."""
         return {
-            "coordinator": None if self.coordinator is None else self.coordinator.to_dict(),
-            "party": [member.to_dict() for member in self.members],
-            "helper": [helper.to_dict() for helper in self.helpers],
+            "coordinator": None if self.coordinator is None else self.coordinator.model_dump(),
+            "party": [member.model_dump() for member in self.members],
+            "helper": [helper.model_dump() for helper in self.helpers],
         }
 
     @property
@@ -146,37 +154,27 @@ def _not_in_roster(text: str) -> AgreementError:
     return AgreementError(text, code=Code.KEY_NOT_IN_ROSTER)
 
 
-def is_name(text: str) -> bool:
-    """Whether a party, or an owner of rows, can have this name."""
-    return _NAME.fullmatch(text) is not None
-
-
 def check_member(name: str, organisation: str) -> None:
     """Raise ParameterError unless a party can have these names."""
-    for _, text in _wrong_in(name, organisation):
-        raise ParameterError(text)
-
-
-def _wrong_in(name: str, organisation: str) -> Iterator[tuple[str, str]]:
-    """The wrong fields of a party, each with a text that says what is wrong."""
-    if not is_name(name):
-        yield "name", "name: 1 to 63 letters, digits, '-' and '_' are possible, a letter or digit first"
-    if name.lower() == RESERVED:
-        yield "name", f"name: {name!r} is what FLARE calls the coordinator's process"
-    if not organisation.isprintable() or len(organisation) > _MOST_ORGANISATION:
-        yield "organisation", f"organisation: at most {_MOST_ORGANISATION} printable characters are possible"
+    for key, check, text in (
+        ("name", _possible_name, name),
+        ("organisation", _possible_organisation, organisation),
+    ):
+        try:
+            check(text)
+        except ValueError as error:
+            raise ParameterError(f"{key}: {error}") from None
 
 
 Fault = tuple[tuple[str | int, ...], str]  # position of a fault in a roster file, and its text
 
 
 def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[Fault]]:
-    """The parties, and all faults in the schema."""
-    members: dict[str, Member] = {}
+    """The parties, and where a name or key is there twice."""
     wrong: list[Fault] = []
     names: dict[str, str] = {}
     keys: dict[bytes, str] = {}
-    entries: list[tuple[str, tuple[str | int, ...], MemberSchema]] = [
+    entries: list[tuple[str, tuple[str | int, ...], Member]] = [
         (f"{kind} {at + 1}", (kind, at), one)
         for kind, listed in (("party", schema.party), ("helper", schema.helper))
         for at, one in enumerate(listed)
@@ -184,23 +182,13 @@ def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[Fault]]:
     if schema.coordinator is not None:
         entries.append(("the coordinator", ("coordinator",), schema.coordinator))
     for who, place, one in entries:
-        for key, text in _wrong_in(one.name, one.organisation):
-            wrong.append(((*place, key), f"{who}: {text}"))
         first = names.setdefault(one.name.lower(), who)
         if first != who:
             wrong.append(((*place, "name"), f"{who}: {one.name!r} is the name of {first} too"))
-        try:
-            public = key_bytes(one.key)
-        except ValueError as error:
-            wrong.append(((*place, "key"), f"{who} ({one.name}): key: {error}"))
-            continue
-        first = keys.setdefault(public, who)
+        first = keys.setdefault(one.key, who)
         if first != who:
             wrong.append(((*place, "key"), f"{who} ({one.name}): the key of {first} too"))
-        members[who] = Member(name=one.name, organisation=one.organisation, key=public)
-    coordinator = members.pop("the coordinator", None)
-    helpers = tuple(one for who, one in members.items() if who.startswith("helper"))
-    return Consortium(tuple(members.values())[: len(members) - len(helpers)], coordinator, helpers), wrong
+    return Consortium(tuple(schema.party), schema.coordinator, tuple(schema.helper)), wrong
 
 
 def read_roster(path: Path) -> Consortium:

@@ -89,7 +89,6 @@ class JobSchema(FileSchema):
     expires: date
     runs: int = Field(default=1, ge=1)
     prepare: str | None = None
-    phases: ListOf[Phase] | None = None
     clustering: ClusteringSchema
     columns: TableOf[str, ListOf[float]] = Field(default={})
     limits: LimitsSchema = LimitsSchema()
@@ -103,7 +102,6 @@ class Agreement:
     title: str
     expires: date  # last day, in UTC, on which a run may begin
     runs: int  # number of runs in which a party takes part
-    phases: tuple[Phase, ...]  # in order
     job: Job
     columns: dict[str, Range]  # clustered columns, in order, with the range of their values
     preparation: Schema | None  # how sites compute these columns from their own columns
@@ -139,6 +137,13 @@ class Agreement:
         """Columns of the sites whose mean and deviation over all parties are opened first."""
         return _opened_by(self.preparation)
 
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The phases of a run, in order."""
+        prepare: tuple[Phase, ...] = ("prepare",) if self.opened else ()
+        union: tuple[Phase, ...] = ("union",) if isinstance(self.job.rows, Union) else ()
+        return (*prepare, "identify", *union, "share", "iterate", "reveal")
+
     def to_json(self) -> str:
         """The canonical content of job and roster: two agreements are equal if and only if their texts are.
 
@@ -156,7 +161,6 @@ class Agreement:
             "n_init": self.job.method.n_init,
             "step": self.job.step,
         }
-        job["phases"] = list(self.phases)
         job["expires"] = self.expires.isoformat()
         job["columns"] = [[name, *values] for name, values in self._content.columns.items()]
         content = {"job": job, "roster": self.consortium.to_dict()}
@@ -300,9 +304,6 @@ def _agreement(
             "prepare: not with membership privacy (clustering.ids_cap): opening means and deviations of "
             f"{', '.join(opened)} discloses how many values the parties hold"
         )
-    phases = phases_of(job, opened)
-    if schema.phases is not None and tuple(schema.phases) != phases:
-        raise fault(f"phases: this job has exactly {', '.join(phases)}, in this order")
     try:
         limits = Limits(**schema.limits.model_dump())
     except ParameterError as error:
@@ -318,7 +319,6 @@ def _agreement(
         title=schema.title,
         expires=schema.expires,
         runs=schema.runs,
-        phases=phases,
         job=job,
         columns=columns,
         preparation=preparation,
@@ -445,13 +445,6 @@ def _opened_by(preparation: Schema | None) -> tuple[str, ...]:
     return tuple(
         f"{one.name} (counts in {one.bins} bins instead)" if one.bins else one.name for one in columns
     )
-
-
-def phases_of(job: Job, opened: tuple[str, ...] = ()) -> tuple[Phase, ...]:
-    """The phases of a run of this job; means and deviations of `opened` columns are opened first."""
-    prepare: tuple[Phase, ...] = ("prepare",) if opened else ()
-    union: tuple[Phase, ...] = ("union",) if isinstance(job.rows, Union) else ()
-    return (*prepare, "identify", *union, "share", "iterate", "reveal")
 
 
 def norm_bound(ranges: Any) -> float:

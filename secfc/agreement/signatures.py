@@ -5,15 +5,13 @@
     signed = "secfc job signature 1" | digest (32)
 """
 
-import base64
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.secret_files import of_base64
-from secfc.crypto.identity import SIGNATURE_BYTES, Identity
+from secfc.agreement.schemas import Hex32, SignatureBytes
+from secfc.crypto.identity import Identity
 from secfc.errors import AgreementError, SealError
 from secfc.errors.codes import Code
 from secfc.protocol.job.thresholds import MAX_CLIENTS
@@ -21,37 +19,25 @@ from secfc.tables.outputs import replace_text
 from secfc.tables.toml_file import FileSchema, ListOf, TomlFile
 
 _SIGNED = b"secfc job signature 1"
-_DIGEST_BYTES = 32
 
 
-class SignatureSchema(FileSchema):
-    """A party's signature in a file."""
+class Signature(FileSchema):
+    """A party's signature. `standing` verifies it."""
 
     party: str
-    digest: str
-    signature: str
+    digest: Hex32
+    signature: SignatureBytes
+
+    def to_toml(self) -> str:
+        """Its entry in a file; no character in it needs to be escaped."""
+        lines = [f'{key} = "{value}"' for key, value in self.model_dump().items()]
+        return "\n".join(["\n[[signature]]", *lines, ""])
 
 
 class SignaturesSchema(FileSchema):
     """A file of signatures."""
 
-    signature: ListOf[SignatureSchema] = Field(default=[], max_length=4 * MAX_CLIENTS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Signature:
-    """A party's signature. `standing` verifies it."""
-
-    party: str
-    digest: bytes
-    signature: bytes
-
-    def to_toml(self) -> str:
-        """Its entry in a file; no character in it needs to be escaped."""
-        return (
-            f'\n[[signature]]\nparty = "{self.party}"\ndigest = "{self.digest.hex()}"\n'
-            f'signature = "{encoded(self.signature)}"\n'
-        )
+    signature: ListOf[Signature] = Field(default=[], max_length=4 * MAX_CLIENTS)
 
 
 def signatures_path(job: Path) -> Path:
@@ -62,7 +48,7 @@ def signatures_path(job: Path) -> Path:
 def sign_job(agreement: Agreement, party: str, identity: Identity) -> Signature:
     """A party's signature of a job."""
     signature = identity.sign(_SIGNED + agreement.digest)
-    return Signature(party=party, digest=agreement.digest, signature=signature)
+    return Signature(party=party, digest=agreement.digest.hex(), signature=signature)
 
 
 def standing(agreement: Agreement, signatures: list[Signature]) -> dict[str, str]:
@@ -80,8 +66,8 @@ def standing(agreement: Agreement, signatures: list[Signature]) -> dict[str, str
 def _state(agreement: Agreement, signature: Signature) -> str:
     if signature.party not in agreement.names:
         return "no party of the job"
-    if signature.digest != agreement.digest:
-        return f"signed another job, {signature.digest.hex()[:16]}"
+    if signature.digest != agreement.digest.hex():
+        return f"signed another job, {signature.digest[:16]}"
     try:
         number = agreement.names.index(signature.party) + 1
         agreement.consortium.roster.verify(number, signature.signature, _SIGNED + agreement.digest)
@@ -108,23 +94,7 @@ def read_signatures(path: Path, text: str | None = None) -> list[Signature]:
     """
     if text is None and not path.exists():
         return []
-    file = TomlFile(path, text)
-    signatures = []
-    for at, one in enumerate(file.check(SignaturesSchema).signature):
-        try:
-            digest = bytes.fromhex(one.digest)
-        except ValueError:
-            digest = b""
-        if len(digest) != _DIGEST_BYTES or digest.hex() != one.digest:
-            text = f"signature {at + 1}: digest: {_DIGEST_BYTES} bytes in hexadecimal are needed"
-            raise file.error("signature", at, "digest", text=text)
-        try:
-            value = decoded(one.signature)
-        except ValueError as error:
-            text = f"signature {at + 1} ({one.party!r}): signature: {error}"
-            raise file.error("signature", at, "signature", text=text) from None
-        signatures.append(Signature(party=one.party, digest=digest, signature=value))
-    return signatures
+    return TomlFile(path, text).check(SignaturesSchema).signature
 
 
 def collect(agreement: Agreement, path: Path, added: list[Signature]) -> dict[str, str]:
@@ -144,16 +114,3 @@ def collect(agreement: Agreement, path: Path, added: list[Signature]) -> dict[st
     ordered = [kept[name] for name in agreement.names if name in kept]
     replace_text(path, "# Signatures of a secfc job.\n" + "".join(one.to_toml() for one in ordered))
     return standing(agreement, ordered)
-
-
-def encoded(signature: bytes) -> str:
-    """A signature in the form of files."""
-    return base64.b64encode(signature).decode()
-
-
-def decoded(text: str) -> bytes:
-    """Decode a signature of a file, 64 bytes; the ValueError says what is needed."""
-    value = of_base64(text, SIGNATURE_BYTES)
-    if value is None:
-        raise ValueError(f"{SIGNATURE_BYTES} bytes in base64 are needed")
-    return value

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.signatures import decoded, encoded
+from secfc.agreement.schemas import Hex16, Hex32, SignatureBytes
 from secfc.crypto.identity import Identity
 from secfc.protocol.job.thresholds import MAX_CLIENTS
 from secfc.protocol.public_errors import COMPLETE, LEFT_OUT, MISSED, is_ending
@@ -34,9 +34,6 @@ _MOST_ENTRIES = 50
 
 MOST_SUMMARY = 4 * MAX_BYTES
 """Most bytes of a summary that is read."""
-
-Hex32 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Hex16 = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 
 
 def _printable(text: str) -> str:
@@ -53,11 +50,6 @@ Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 def _of_the_list(text: str) -> str:
     if text not in (COMPLETE, LEFT_OUT, MISSED) and not is_ending(text):
         raise ValueError("a type of error and a code of secfc are needed")
-    return text
-
-
-def _encoded(text: str) -> str:
-    decoded(text)
     return text
 
 
@@ -105,7 +97,7 @@ class SignedStatement(FileSchema):
     """A statement and its party's signature, as in summaries."""
 
     statement: Statement
-    signature: Annotated[str, AfterValidator(_encoded)]
+    signature: SignatureBytes
 
 
 class Summary(FileSchema):
@@ -156,7 +148,7 @@ def statement_by(agreement: Agreement, party: int, *, run: bytes, **more: Any) -
 
 def sign_statement(statement: Statement, identity: Identity) -> SignedStatement:
     """The statement with its party's signature."""
-    return SignedStatement(statement=statement, signature=encoded(identity.sign(statement.signed_bytes())))
+    return SignedStatement(statement=statement, signature=identity.sign(statement.signed_bytes()))
 
 
 def write_summary(

@@ -4,7 +4,7 @@ import threading
 import time
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -32,7 +32,7 @@ class MessageRecord(NamedTuple):
     size: int
 
 
-class Sent(Collection[MessageRecord]):  # noqa: PLW1641 - it grows, so it has no hash
+class Sent:  # noqa: PLW1641 - it grows, so it has no hash
     """Records of all messages. Runs have n**2 that differ in sender and recipient alone: one entry by sender.
 
     Two are equal if their messages of each kind, sender, round and size are equal, in the same order.
@@ -52,9 +52,6 @@ class Sent(Collection[MessageRecord]):  # noqa: PLW1641 - it grows, so it has no
         for (_, kind, sender, round_, size), recipients in self.groups.items():
             for recipient in recipients:
                 yield MessageRecord(kind, sender, recipient, round_, size)
-
-    def __contains__(self, record: object) -> bool:
-        return any(record == one for one in self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sent) and self.groups == other.groups
@@ -128,7 +125,6 @@ class Meter:
         self._started = time.perf_counter()
         self.sent_bytes = 0
         self.seconds: dict[tuple[str, Role], float] = defaultdict(float)
-        self._at: tuple[tuple[str, Role], float] | None = None  # whose seconds pass, and since when
         self._sent = Sent()
 
     @contextmanager
@@ -139,19 +135,6 @@ class Meter:
             yield
         finally:
             self.seconds[phase, role_of(party)] += self._clock() - before
-
-    def turn(self, phase: str | None = None, party: int = SERVER) -> None:
-        """Count CPU seconds for this phase and role from now on, or for none.
-
-        The clock is read only when the phase or role changes: reading it takes longer than many messages.
-        """
-        key = None if phase is None else (phase, role_of(party))
-        if self._at is not None and key == self._at[0]:
-            return
-        now = self._clock()
-        if self._at is not None:
-            self.seconds[self._at[0]] += now - self._at[1]
-        self._at = None if key is None else (key, now)
 
     def sent(self, envelope: Envelope, size: int) -> None:
         """Count a message."""

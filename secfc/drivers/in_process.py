@@ -89,8 +89,8 @@ def run_in_process(
             post.put(header, data)
 
     for client in clients:
-        meter.turn("identify", client.number)
-        send(client.start())
+        with meter.work("identify", client.number):
+            send(client.start())
 
     def handle(one: Posted) -> list[Message]:
         header, data = one
@@ -99,16 +99,16 @@ def run_in_process(
 
     while together := post.take():
         started = time.perf_counter()
-        meter.turn(together[0][0].work, together[0][0].recipient)
-        for (header, _), caused in zip(together, post.deliver(together, handle), strict=True):
-            send(caused)
+        delivered = []
+        with meter.work(together[0][0].work, together[0][0].recipient):
+            for (header, _), caused in zip(together, post.deliver(together, handle), strict=True):
+                send(caused)
+                delivered.append(header)
+        for header in delivered:
             if on_delivery is not None:
-                meter.turn()
                 on_delivery(header, time.perf_counter() - started)
             if header.recipient == SERVER:
-                meter.turn()
                 watch(server.progress)
-    meter.turn()
 
     received = {client.number: client.labels for client in clients if client.labels is not None}
     if setup.committee is not None:

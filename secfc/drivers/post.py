@@ -15,12 +15,6 @@ _AT_ONCE = 2
 With four a run took a tenth more memory, and two threads no less time.
 """
 
-_BATCH = 1 << 20
-"""Bytes of messages between clients that wait together, to be delivered client by client.
-
-A client's memory then stays in the cache: with 301 clients a run took 6 % less time.
-"""
-
 Posted = tuple[Envelope, bytes | memoryview]
 Found = TypeVar("Found")
 
@@ -28,9 +22,9 @@ Found = TypeVar("Found")
 class Post:
     """Messages in the order they were sent, but those between clients first.
 
-    Otherwise all n**2 messages between clients would wait at once while the server's are delivered. They wait
-    until there are `_BATCH` bytes of them. Where answers are large they do not, but two clients take theirs
-    at once, in threads. Then too the order is the same for any number of threads.
+    Otherwise all n**2 messages between clients would wait at once while the server's are delivered. Where
+    answers are large two clients take theirs at once, in threads. The order is the same for any number of
+    threads.
     """
 
     def __init__(self, setup: Setup, *, one_by_one: bool) -> None:
@@ -38,7 +32,6 @@ class Post:
         large = m and job.residues(m) * job.k * m >= 2 * LEAST
         self._most = _AT_ONCE if large and not one_by_one else 1
         self._threads = setup.threads_of()
-        self._waiting, self._bytes = list[Posted](), 0  # between clients
         self._between, self._others = deque[Posted](), deque[Posted]()
 
     def put(self, header: Envelope, data: bytes | memoryview) -> None:
@@ -46,20 +39,14 @@ class Post:
         # In a program clients may run on without the server's notices, but not for long.
         if SERVER in (header.sender, header.recipient) or header.kind == Step.__name__:
             self._others.append((header, data))
-        elif self._most > 1:
-            self._between.append((header, data))
         else:
-            self._waiting.append((header, data))
-            self._bytes += len(data)
+            self._between.append((header, data))
 
     def take(self) -> list[Posted]:
         """The next message, and those after it that are delivered with it. Empty if none waits.
 
         They are for different clients and of one phase.
         """
-        if not self._between and (self._bytes >= _BATCH or not self._others):
-            self._between.extend(sorted(self._waiting, key=_recipient))
-            self._waiting, self._bytes = [], 0
         waiting = self._between or self._others
         found = [waiting.popleft()] if waiting else []
         while waiting and len(found) < self._most:
@@ -75,7 +62,3 @@ class Post:
         if len(together) == 1:
             return [handle(together[0])]
         return self._threads.each(handle, together, size=LEAST * len(together))
-
-
-def _recipient(one: Posted) -> int:
-    return one[0].recipient

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.statement import Count, Ending, Hex16, Text
+from secfc.agreement.schemas import Hex16
+from secfc.agreement.statement import Count, Ending, Text
 from secfc.errors import ParameterError
 from secfc.protocol.job.cases import LabelsOnly, Predict, Union
 from secfc.protocol.progress import Faults

@@ -121,8 +121,6 @@ def test_the_digest_stays_when_nothing_else_is_meant(organisations, tmp_path):
     )
     organisations.replace(organisations.job, "[0, 120]", "[-0.0, 12e1]")
     organisations.replace(organisations.job, "n_init = 1", "n_init = 1\ntol_moved = -0.0")
-    phases = 'phases = ["identify", "share", "iterate", "reveal"]'
-    organisations.replace(organisations.job, "[clustering]", f"{phases}\n[clustering]")
     (tmp_path / "other").mkdir()
     organisations.roster.rename(tmp_path / "other" / "r.toml")
     organisations.replace(organisations.job, '"roster.toml"', '"other/r.toml"')
@@ -218,12 +216,6 @@ WRONG = {
     "too large": ("[10.5, 60]", "[0, 1.7e308]", "12: columns: the bound on a row's norm exceeds"),
     "beyond floats": ("[10.5, 60]", "[0, 1" + "0" * 400 + "]", "14: columns.bmi[2]: "),
     "nested name": ("age =", "a.ge =", "13: columns.a: a list is needed"),
-    "phases": (
-        "[clustering]",
-        'phases = ["identify", "union"]\n[clustering]',
-        "6: phases: this job has exactly identify, share, iterate",
-    ),
-    "phase": ("[clustering]", 'phases = ["identfy"]\n[clustering]', "6: phases[1]: 'prepare', 'identify',"),
     "limits": ("[columns]", "[limits]\nsmallest_set = 0\n[columns]", "13: limits.smallest_set: at least 1"),
     "rounds": ("[columns]", "[limits]\nmost_rounds = 0\n[columns]", "13: limits.most_rounds: at least 1"),
     "title": ('"Readmissions"', '""', "1: title: 1 to 200 printable characters"),

@@ -94,11 +94,6 @@ WRONG_JOBS = {
         "ids_cap = 90\n",
         "2: prepare: not with membership privacy (clustering.ids_cap): opening means and deviations of age",
     ),
-    "phases": (
-        "[clustering]",
-        'phases = ["identify", "share", "iterate", "reveal"]\n[clustering]',
-        "7: phases: this job has exactly prepare, identify, share, iterate, reveal",
-    ),
 }
 
 

@@ -231,7 +231,7 @@ class TestOwners:
     def test_a_certificate_with_a_name_that_no_owner_can_have_is_refused(self, depositors, name):
         found = depositors.depositor("clinic-1")._certificate
         with pytest.raises(SealError, match="no name that an owner can have"):
-            replace(found, name=name).check(depositors.agreement)
+            found.model_copy(update={"name": name}).check(depositors.agreement)
 
     def test_a_certificate_that_is_packed_is_the_same_unpacked_and_no_other_bytes_are_one(self, depositors):
         found = depositors.depositor("clinic-3")._certificate

@@ -11,7 +11,7 @@ from secfc.agreement.deposits.admission import unpacked
 from secfc.agreement.deposits.holdings import Holding, closed, holding_of, signed_holding
 from secfc.agreement.deposits.store import Store
 from secfc.agreement.key_files import write_new_key
-from secfc.agreement.signatures import encoded
+from secfc.agreement.schemas import encoded
 from secfc.agreement.site_file import read_site
 from secfc.drivers.deposits.collecting import with_deposits
 from secfc.drivers.deposits.depositing import Depositor

@@ -72,4 +72,4 @@ def resigned(folder, **changes):
     path = folder / "consortium" / "consortium.toml"
     schema, _ = read_consortium(path)
     key = read_key(folder / "consortium" / "coordinator.key")
-    path.write_text(schema.model_copy(update=changes).to_toml(key))
+    path.write_text(schema.model_copy(update=changes).signed_text(key))

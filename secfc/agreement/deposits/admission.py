@@ -11,14 +11,14 @@ another's numbers. A certificate is public and is sent with each deposit.
 """
 
 import struct
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from pydantic import Field
 
 from secfc.agreement.consortium import RESERVED, is_name
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.key_files import key_bytes, key_text
+from secfc.agreement.schemas import PublicKey, SignatureBytes
 from secfc.agreement.secret_files import write_new
-from secfc.agreement.signatures import decoded, encoded
 from secfc.agreement.site_file import Site
 from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES, Identity
 from secfc.errors import AgreementError, MessageError, ParameterError, SealError
@@ -35,25 +35,14 @@ MOST_BYTES = len(MAGIC) + _FIXED.size + 63
 """Of a certificate that is packed, and of what is before it."""
 
 
-class CertificateSchema(FileSchema):
-    """A certificate's file."""
-
-    name: str
-    number: int
-    key: str
-    member: int
-    signature: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Certificate:
+class Certificate(FileSchema):
     """Admits one owner; `check` verifies that the certificate belongs to a job."""
 
     name: str
     number: int
-    key: bytes = field(repr=False)
+    key: PublicKey = Field(repr=False)
     member: int  # client number of the party that admitted it
-    signature: bytes = field(repr=False)
+    signature: SignatureBytes = Field(repr=False)
 
     def check(self, agreement: Agreement) -> None:
         """Raise SealError unless a member of the job's committee admitted this owner."""
@@ -103,26 +92,15 @@ def admit(
     signature = identity.sign(_statement(agreement, member, number, key, name))
     found = Certificate(name=name, number=number, key=key, member=member, signature=signature)
     found.check(agreement)
-    lines = ["# An owner of rows that a member has admitted to a secfc job.", f"name = {as_toml(name)}"]
-    lines += [f"number = {number}", f"key = {as_toml(key_text(key))}", f"member = {member}"]
-    return "\n".join([*lines, f"signature = {as_toml(encoded(signature))}", ""])
+    lines = ["# An owner of rows that a member has admitted to a secfc job."]
+    for one, value in found.model_dump().items():
+        lines.append(f"{one} = {as_toml(value) if isinstance(value, str) else value}")
+    return "\n".join([*lines, ""])
 
 
 def read_certificate(path: Path, agreement: Agreement) -> Certificate:
     """The certificate in a file; ParameterError with file and line, AgreementError unless it is the job's."""
-    file = TomlFile(path)
-    schema = file.check(CertificateSchema)
-    try:
-        key = key_bytes(schema.key)
-    except ValueError as error:
-        raise file.error("key", text=f"key: {error}") from None
-    try:
-        signature = decoded(schema.signature)
-    except ValueError as error:
-        raise file.error("signature", text=f"signature: {error}") from None
-    found = Certificate(
-        name=schema.name, number=schema.number, key=key, member=schema.member, signature=signature
-    )
+    found = TomlFile(path).check(Certificate)
     try:
         found.check(agreement)
     except SealError as error:

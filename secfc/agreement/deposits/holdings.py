@@ -28,8 +28,8 @@ from pydantic import Field
 from secfc.agreement.deposits.admission import MOST_BYTES, Certificate, unpacked
 from secfc.agreement.deposits.store import Store
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.signatures import decoded, encoded
-from secfc.agreement.statement import Hex32, Short
+from secfc.agreement.schemas import Hex32, decoded, encoded
+from secfc.agreement.statement import Short
 from secfc.crypto.handshake import DIGEST_BYTES, Session
 from secfc.crypto.identity import SIGNATURE_BYTES, Identity
 from secfc.errors import (

@@ -298,12 +298,12 @@ class Callee:
             for message in self._incoming.feed(call.body, position=call.position):
                 for reply in self._participant.receive(message):
                     self._outgoing.put(reply)
-        stream = self._outgoing.take()
+        piece = self._outgoing.take()
         kind = Kind.MORE if self._outgoing else Kind.ANSWER
         if kind is Kind.ANSWER and self._participant is not None and self._participant.done:
             kind = Kind.DONE
-        answer = Answer(kind=kind, number=call.number, position=self._incoming.position, body=b"")
-        return answer.encode(stream)
+        position = self._incoming.position
+        return Answer(kind=kind, number=call.number, position=position, body=piece).encode()
 
     def _begin(self, run: bytes, party: CalledParty) -> Taking:
         """Become a participant, with the log of the run if the party keeps one."""

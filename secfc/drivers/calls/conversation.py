@@ -150,7 +150,7 @@ class Conversation:
         if self._ending is None:
             return
         try:
-            self._report = from_json(self._call(Kind.CLOSE, [memoryview(self._ending)]).body)
+            self._report = from_json(self._call(Kind.CLOSE, self._ending).body)
         except SecFCError as error:
             self.failure = error
 
@@ -160,12 +160,12 @@ class Conversation:
         with suppress(MessageError):
             self._outgoing.reach(answer.position)
 
-    def _next(self) -> tuple[Kind, list[memoryview]] | None:
+    def _next(self) -> tuple[Kind, bytes] | None:
         """Wait for the next call, with a piece of the stream. None if there are no more."""
         with self._changed:
             if not self._begun:
                 self._begun = True
-                return (Kind.MESSAGES if self._calls else Kind.OPEN), []
+                return (Kind.MESSAGES if self._calls else Kind.OPEN), b""
             while not self._stopped:
                 rest = self._untaken is not None or self._more or bool(self._outgoing)
                 if self._ending is not None and (self._now or not rest):
@@ -175,12 +175,11 @@ class Conversation:
                 self._changed.wait()
             return None
 
-    def _call(self, kind: Kind, stream: list[memoryview]) -> Answer:
+    def _call(self, kind: Kind, body: bytes) -> Answer:
         """The site's answer, or its error. PartyError if it does not answer within the deadline."""
-        call = Call(
-            kind=kind, number=self._calls, position=self._outgoing.position, place=self._place, body=b""
-        )
-        data = call.signed(self._identity, stream)
+        position = self._outgoing.position
+        call = Call(kind=kind, number=self._calls, position=position, place=self._place, body=body)
+        data = call.signed(self._identity)
         limit = min(self._deadline, CLOSING_SECONDS) if kind is Kind.CLOSE else self._deadline
         self._asked = tried = time.monotonic()
         until = tried + limit

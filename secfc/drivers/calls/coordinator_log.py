@@ -91,7 +91,8 @@ class CoordinatorLog:
     def entries(self) -> Iterator[tuple[Noted, int, Any]]:
         """The entries that another process applies again, in order: kind, client, value."""
         for entry in self._log.entries():
-            kind, value = Noted(entry.kind), None
+            kind = Noted(entry.kind)
+            value: Answer | SecFCError | None = None
             if kind is Noted.ANSWER:
                 value = decode_answer(entry.body)
             elif kind is Noted.LOST:

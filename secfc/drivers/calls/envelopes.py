@@ -22,8 +22,7 @@ so a site takes only signed calls.
 import hashlib
 import json
 import struct
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -45,7 +44,6 @@ _CALL_BYTES = _HEAD.size + _PLACE.size
 _LENGTH = struct.Struct("<Q")
 MAX_CALL_BYTES = PIECE_BYTES + _CALL_BYTES + SIGNATURE_BYTES  # of a call or an answer
 _STATEMENT = b"secfc call 2"
-_NOTHING = memoryview(b"")
 _COORDINATOR = 0
 
 
@@ -71,10 +69,9 @@ class Answer:
     position: int = 0  # bytes of the stream to the site that the site has
     body: bytes | memoryview = field(repr=False)
 
-    def encode(self, stream: Sequence[memoryview] = ()) -> bytes:
-        """The encoded bytes. `stream` continues the body, which is then copied once."""
-        head = _HEAD.pack(MAGIC, self.kind, self.number, self.position)
-        return b"".join((head, self.body, *stream))
+    def encode(self) -> bytes:
+        """The encoded bytes."""
+        return b"".join((_HEAD.pack(MAGIC, self.kind, self.number, self.position), self.body))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,10 +94,9 @@ class Call:
     body: bytes | memoryview = field(repr=False)
     signature: bytes = field(default=b"", repr=False)  # 64 bytes
 
-    def signed(self, identity: Identity, stream: Sequence[memoryview] = ()) -> bytes:
-        """The encoded bytes with the coordinator's signature. `stream` is as for an answer."""
-        signature = identity.sign(self._statement(stream))
-        return b"".join((self._head(), self.body, *stream, signature))
+    def signed(self, identity: Identity) -> bytes:
+        """The encoded bytes with the coordinator's signature."""
+        return b"".join((self._head(), self.body, identity.sign(self._statement())))
 
     def verify(self, roster: Roster) -> None:
         """Raise SealError unless the roster's coordinator signed it."""
@@ -110,11 +106,8 @@ class Call:
         head = _HEAD.pack(MAGIC, self.kind, self.number, self.position)
         return head + _PLACE.pack(self.place.run, self.place.agreement, self.place.recipient)
 
-    def _statement(self, stream: Sequence[memoryview] = ()) -> bytes:
-        digest = hashlib.sha256(self.body)
-        for piece in stream:
-            digest.update(piece)
-        return _STATEMENT + self._head() + digest.digest()
+    def _statement(self) -> bytes:
+        return _STATEMENT + self._head() + hashlib.sha256(self.body).digest()
 
 
 def decode_answer(data: object) -> Answer:
@@ -171,66 +164,50 @@ class Outgoing:
 
     def __init__(self) -> None:
         self.position = 0  # bytes of the stream that the party has for certain
-        self._taken: list[memoryview] = []  # the last piece, until the party has it
-        self._waiting = deque[memoryview]()
+        self._rest = bytearray()  # of the stream, from `position` on
+        self._taken = 0  # bytes of the last piece, until the party has it
 
     def __bool__(self) -> bool:
-        return bool(self._waiting)
+        return len(self._rest) > self._taken
 
     def put(self, message: bytes | memoryview) -> None:
         """Append a message."""
-        self._waiting.append(memoryview(_LENGTH.pack(len(message))))
-        if len(message):
-            self._waiting.append(memoryview(message))
+        self._rest += _LENGTH.pack(len(message))
+        self._rest += message
 
-    def take(self) -> list[memoryview]:
-        """The next piece, in parts, or nothing. The party must have the last piece already."""
-        self.position += _size(self._taken)
-        self._taken = self._from_waiting(PIECE_BYTES)
-        return self._taken
+    def take(self) -> bytes:
+        """The next piece, or nothing. The party must have the last piece already."""
+        self.reach(self.position + self._taken)
+        with memoryview(self._rest) as rest:
+            piece = bytes(rest[:PIECE_BYTES])
+        self._taken = len(piece)
+        return piece
 
     def reach(self, position: int) -> None:
         """Forget the first `position` bytes of the stream, which the party has.
 
         Raises MessageError if so many were not sent, or if the party had more before.
         """
-        left = position - self.position - _size(self._taken)
-        if left < 0 or left > _size(self._waiting):
+        if not self._taken <= position - self.position <= len(self._rest):
             raise MessageError(f"an answer: {position} bytes of the stream are said to be taken")
-        self._taken = []
-        self._from_waiting(left)
-        self.position = position
+        del self._rest[: position - self.position]
+        self.position, self._taken = position, 0
 
     def clear(self) -> None:
         """Forget everything that waits."""
-        self._waiting.clear()
-
-    def _from_waiting(self, room: int) -> list[memoryview]:
-        taken: list[memoryview] = []
-        while self._waiting and room:
-            head = self._waiting.popleft()
-            taken.append(head[:room])
-            if len(head) > room:
-                self._waiting.appendleft(head[room:])
-            room -= len(taken[-1])
-        return taken
-
-
-def _size(pieces: Iterable[memoryview]) -> int:
-    return sum(map(len, pieces))
+        del self._rest[self._taken :]
 
 
 class Incoming:
-    """Reassembles messages from the pieces of a stream. A message in one piece is not copied."""
+    """Reassembles messages from the pieces of a stream."""
 
     def __init__(self, most: Callable[[], int]) -> None:
         self._most = most  # returns the limit on the next message, in bytes
         self.position = 0  # bytes of the stream so far
-        self._begun = bytearray()  # of a message whose end has not come
-        self._rest = _NOTHING  # what nobody has taken of the last piece
-        self._size = 0  # of the last piece
+        self._rest = bytearray()  # of the stream
+        self._at = 0  # where the next message begins in it
 
-    def feed(self, piece: bytes | memoryview, *, position: int | None = None) -> Iterator[bytes | memoryview]:
+    def feed(self, piece: bytes | memoryview, *, position: int | None = None) -> Iterator[bytes]:
         """Take a piece and yield the messages that it completes.
 
         `most` is called for each message after those before it were taken. `position` is where the piece
@@ -243,40 +220,27 @@ class Incoming:
                 raise MessageError(f"a call: a piece at {position}, {self.position} bytes were taken")
             piece = piece[self.position - position :]
         self.position += len(piece)
-        self._rest = memoryview(b"".join((self._rest, piece)) if self._rest else piece)
-        self._size = len(self._rest)
+        del self._rest[: self._at]
+        self._at = 0
+        self._rest += piece
         while (message := self._next()) is not None:
             yield message
 
-    def _next(self) -> bytes | memoryview | None:
+    def _next(self) -> bytes | None:
         """The next message, or None if its end has not come."""
-        if self._begun:
-            self._move(_LENGTH.size - len(self._begun))
-            if (end := self._end(self._begun)) is None:
-                return None
-            self._move(end - len(self._begun))
-            if len(self._begun) < end:
-                return None
-            whole, self._begun = self._begun, bytearray()
-            return memoryview(whole).toreadonly()[_LENGTH.size :]
-        if (end := self._end(self._rest)) is None or len(self._rest) < end:
-            self._move(len(self._rest))
+        begin = self._at + _LENGTH.size
+        if len(self._rest) < begin:
             return None
-        message, self._rest = self._rest[_LENGTH.size : end], self._rest[end:] or _NOTHING
-        # A view keeps the whole piece in memory.
-        return message if 2 * len(message) >= self._size else bytes(message)
-
-    def _move(self, count: int) -> None:
-        """Move up to `count` bytes of the piece to the message that has begun."""
-        self._begun += self._rest[: max(0, count)]
-        self._rest = self._rest[max(0, count) :] or _NOTHING
-
-    def _end(self, begun: bytearray | memoryview) -> int | None:
-        """Where a message ends that begins so, with its length before it; None before its length has come."""
-        if len(begun) < _LENGTH.size:
-            return None
-        (size,) = _LENGTH.unpack_from(begun)
+        (size,) = _LENGTH.unpack_from(self._rest, self._at)
         if size > (most := self._most()):
-            self._begun, self._rest = bytearray(), _NOTHING
+            self._rest, self._at = bytearray(), 0
             raise MessageError(f"oversized message: {size} bytes, at most {most} are taken")
-        return int(_LENGTH.size + size)
+        end = begin + size
+        if len(self._rest) < end:
+            return None
+        with memoryview(self._rest) as rest:
+            message = bytes(rest[begin:end])
+        self._at = end
+        if end == len(self._rest):  # its memory is free while the message is used
+            self._rest, self._at = bytearray(), 0
+        return message

@@ -3,12 +3,13 @@
 An owner keeps a receipt of each deposit next to its results. Nobody can open the labels without it.
 """
 
+import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -17,16 +18,16 @@ from secfc.agreement.deposits.admission import own_certificate
 from secfc.agreement.deposits.holdings import Deposits, call_of, closed, owners_of
 from secfc.agreement.job_file import read_job
 from secfc.agreement.key_files import read_key
+from secfc.agreement.logs.beginning import keyed_digest
 from secfc.agreement.logs.disk import make_folder
 from secfc.agreement.rows import SiteRows, read_rows
+from secfc.agreement.schemas import Hex32
 from secfc.agreement.secret_files import OWNER_ONLY, numbers_in, read_private_text, write_new
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
-from secfc.agreement.statement import Hex32
 from secfc.drivers.deposits.committee import kernels_of
 from secfc.drivers.deposits.owner_labels import labels_for, most_bytes
 from secfc.drivers.sites.past_runs import PastRuns
-from secfc.drivers.sites.row_marks import is_marked, mark_of
 from secfc.errors import (
     AgreementError,
     CheatError,
@@ -46,6 +47,7 @@ _JOB = "job.digest"
 """A file beside the labels that an owner has opened: the job that they are of."""
 
 _RECEIPTS = ".receipts"  # suffix of a folder next to the results
+_MARK_KEY_BYTES = 32
 
 
 class ReceiptSchema(FileSchema):
@@ -54,13 +56,8 @@ class ReceiptSchema(FileSchema):
     job: Hex32
     rows: Annotated[int, Field(ge=1)]
     mark_key: Hex32
-    mark: str
+    mark: str  # a digest of all data of the site under this key: labels are of these rows alone
     secret: Annotated[Hex32, Field(repr=False)]
-
-    @property
-    def row_mark(self) -> dict[str, Any]:
-        """Mark of the deposited rows."""
-        return {"count": self.rows, "key": self.mark_key, "rows": self.mark}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +155,7 @@ class Depositor:
                 failed = failed or type(error)(str(error), code=error.code)
                 continue
             rows = read_rows(self._site, self.agreement)
-            if not is_marked(receipt.row_mark, rows):
+            if receipt.mark != keyed_digest(rows.content(), bytes.fromhex(receipt.mark_key)):
                 raise DataError(f"{self._site.party}: {rows.table.path}: not the rows that were deposited")
             with past.new_results(run) as folder:
                 write_labels(folder / LABELS, rows.table, labels)
@@ -218,14 +215,14 @@ class Depositor:
 
     def _keep(self, owner: Owner, rows: SiteRows) -> None:
         """Write a receipt before anybody has the deposit."""
-        mark = mark_of(rows)
+        key = secrets.token_bytes(_MARK_KEY_BYTES)
         text = "\n".join(
             (
                 "# This receipt opens the labels of a deposit. Keep it secret; there is no other copy.",
                 f'job = "{self.agreement.digest.hex()}"',
-                f"rows = {mark['count']}",
-                f'mark_key = "{mark["key"]}"',
-                f'mark = "{mark["rows"]}"',
+                f"rows = {rows.table.rows.shape[0]}",
+                f'mark_key = "{key.hex()}"',
+                f'mark = "{keyed_digest(rows.content(), key)}"',
                 f'secret = "{owner.receipt.hex()}"',
                 "",
             )

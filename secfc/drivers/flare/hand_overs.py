@@ -13,8 +13,7 @@ from pydantic import Field
 
 from secfc.agreement.consortium import Consortium, Member, check_member, roster_of
 from secfc.agreement.job_file import JobSchema
-from secfc.agreement.key_files import key_bytes, key_text
-from secfc.agreement.signatures import decoded, encoded
+from secfc.agreement.schemas import decoded, encoded
 from secfc.crypto.identity import Identity, Roster
 from secfc.drivers.flare.kits import check_name
 from secfc.drivers.flare.provision import Address
@@ -54,7 +53,7 @@ class HandOver(FileSchema):
             text = f"{path}: it was not signed by the key of its author, or it was changed later"
             raise AgreementError(text) from None
 
-    def to_toml(self, identity: Identity) -> str:
+    def signed_text(self, identity: Identity) -> str:
         """The text of the file, signed."""
         values = self.model_dump(exclude_none=True, exclude={"signature"})
         values["signature"] = encoded(identity.sign(self.signed()))
@@ -67,7 +66,7 @@ class HandOver(FileSchema):
         return "\n".join([*lines, ""])
 
 
-class RequestSchema(HandOver):
+class RequestSchema(HandOver, Member):
     """A party's request to take part."""
 
     about = (
@@ -75,11 +74,13 @@ class RequestSchema(HandOver):
     )
     kind = b"secfc request 1"
     format: Literal["secfc request 1"]
-    name: str
-    organisation: str
     helper: bool
-    key: str
     tls: Pem
+
+    @property
+    def member(self) -> Member:
+        """The party."""
+        return Member(name=self.name, organisation=self.organisation, key=self.key)
 
 
 class ConsortiumSchema(HandOver):
@@ -115,27 +116,23 @@ def request_text(member: Member, identity: Identity, *, tls: str, helper: bool) 
     """A party's request, signed by its key. `tls` is its signing request, PEM."""
     schema = RequestSchema(
         format="secfc request 1",
-        name=member.name,
-        organisation=member.organisation,
         helper=helper,
-        key=key_text(member.key),
         tls=tls,
         signature="",
+        **member.model_dump(),
     )
-    return schema.to_toml(identity)
+    return schema.signed_text(identity)
 
 
-def read_request(path: Path) -> tuple[Member, RequestSchema]:
-    """The party that made a request, with its key. ParameterError names the file and the fault."""
-    file = TomlFile(path, read_text(path, most=_MOST_REQUEST))
-    schema = file.check(RequestSchema)
+def read_request(path: Path) -> RequestSchema:
+    """A party's request, signed by the key in it. ParameterError names the file and the fault."""
+    schema = TomlFile(path, read_text(path, most=_MOST_REQUEST)).check(RequestSchema)
     try:
         check_party(schema.name, schema.organisation)
-        member = Member(name=schema.name, organisation=schema.organisation, key=key_bytes(schema.key))
-    except ValueError as error:
+    except ParameterError as error:
         raise ParameterError(f"{path}: {error}") from None
-    schema.check_signed(path, member.key)
-    return member, schema
+    schema.check_signed(path, schema.key)
+    return schema
 
 
 def read_consortium(path: Path) -> tuple[ConsortiumSchema, Consortium]:

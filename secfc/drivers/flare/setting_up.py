@@ -110,13 +110,12 @@ def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -
     file = TomlFile(job)
     prepares = "prepare" in file.values
     check_job_names(file, prepares=prepares)
-    asked = [(path, *read_request(path)) for path in requests]
+    asked = {path: read_request(path) for path in requests}
     publics = {
-        member.name: requested_key(schema.tls, party=member.name, name=str(path))
-        for path, member, schema in asked
+        one.name: requested_key(one.tls, party=one.name, name=str(path)) for path, one in asked.items()
     }
-    members = [member for _, member, schema in asked if not schema.helper]
-    helpers = [member for _, member, schema in asked if schema.helper]
+    members = [one.member for one in asked.values() if not one.helper]
+    helpers = [one.member for one in asked.values() if one.helper]
     if not members:
         raise ParameterError("REQUESTS: a party with rows is needed")
     with whole_folder("--out", out) as draft:
@@ -143,7 +142,7 @@ def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -
             certificates=certificates,
             signature="",
         )
-        write_new(draft / CONSORTIUM, handed.to_toml(identity).encode())
+        write_new(draft / CONSORTIUM, handed.signed_text(identity).encode())
         read_consortium(draft / CONSORTIUM)
     return agreement
 

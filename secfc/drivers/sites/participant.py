@@ -53,8 +53,6 @@ _LOG = logging.getLogger(__name__)
 LABELS, CENTRES, SPREADS, SIZES = "labels.csv", "centres.csv", "spreads.csv", "sizes.csv"
 """Files of a run in the site's results. With a preparation also `secfc.prepare.summary.SUMMARY`."""
 
-"""Two contradicting signed messages of the coordinator, if it cheated (`secfc audit`)."""
-
 
 class Participant(TakingPart):
     """A party from its site file.

@@ -76,11 +76,3 @@ def test_any_pieces_give_the_messages_in_order(messages, cuts, taken_at_once):
             found.append(bytes(message))
         at = end
     assert found == messages
-
-
-def test_a_message_keeps_a_piece_in_memory_only_if_it_is_half_of_it():
-    large, small = bytes(1 << 17), bytes(1 << 16)
-    piece = stream_of([large, small])
-    first, second = Incoming(lambda: 1 << 20).feed(piece)
-    assert (first.obj, bytes(first)) == (piece, large)
-    assert (type(second), second) == (bytes, small)

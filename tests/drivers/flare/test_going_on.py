@@ -175,7 +175,7 @@ def test_a_coordinator_whose_log_was_changed_says_nothing(organisations):
     machines.reaches = lambda name: machines.calls < 14
     machines.start()
     before = machines.calls
-    change(next((made.folder / "logs").iterdir()), b"to server")
+    change(next((made.folder / "logs").iterdir()), b"answer")
     machines.reaches = lambda name: True
     with pytest.raises(StorageError, match=r"entry [0-9]+ is not as it was written"):
         machines.run()

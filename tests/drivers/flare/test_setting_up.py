@@ -19,7 +19,7 @@ from secfc.agreement.consortium import Member
 from secfc.agreement.job_file import read_job
 from secfc.agreement.key_files import read_key
 from secfc.drivers.flare.certificates import Authority, new_key, signing_request
-from secfc.drivers.flare.hand_overs import read_consortium, request_text
+from secfc.drivers.flare.hand_overs import RequestSchema, read_consortium, request_text
 from secfc.drivers.flare.kits import AUTHORIZATION, CLASSES
 from secfc.errors import ParameterError
 from secfc.tables.toml_file import MAX_BYTES
@@ -208,7 +208,9 @@ def ask(folder, tls):
 def test_a_request_in_the_coordinators_name_is_refused(made, name):
     key = read_key(made / "hospital-a" / "identity.key")
     tls = signing_request(new_key()[0], name)
-    requests(made)[0].write_text(request_text(Member(name=name, key=key.public), key, tls=tls, helper=False))
+    given = {"format": "secfc request 1", "organisation": "", "helper": False, "tls": tls, "signature": ""}
+    schema = RequestSchema.model_construct(name=name, key=key.public, **given)
+    requests(made)[0].write_text(schema.signed_text(key))
     assert f"name: '{name}' is " in new(made, *requests(made))
 
 
