@@ -166,31 +166,6 @@ def check_member(name: str, organisation: str) -> None:
             raise ParameterError(f"{key}: {error}") from None
 
 
-Fault = tuple[tuple[str | int, ...], str]  # position of a fault in a roster file, and its text
-
-
-def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[Fault]]:
-    """The parties, and where a name or key is there twice."""
-    wrong: list[Fault] = []
-    names: dict[str, str] = {}
-    keys: dict[bytes, str] = {}
-    entries: list[tuple[str, tuple[str | int, ...], Member]] = [
-        (f"{kind} {at + 1}", (kind, at), one)
-        for kind, listed in (("party", schema.party), ("helper", schema.helper))
-        for at, one in enumerate(listed)
-    ]
-    if schema.coordinator is not None:
-        entries.append(("the coordinator", ("coordinator",), schema.coordinator))
-    for who, place, one in entries:
-        first = names.setdefault(one.name.lower(), who)
-        if first != who:
-            wrong.append(((*place, "name"), f"{who}: {one.name!r} is the name of {first} too"))
-        first = keys.setdefault(one.key, who)
-        if first != who:
-            wrong.append(((*place, "key"), f"{who} ({one.name}): the key of {first} too"))
-    return Consortium(tuple(schema.party), schema.coordinator, tuple(schema.helper)), wrong
-
-
 def read_roster(path: Path) -> Consortium:
     """The parties in a roster or public key file; ParameterError with file, line and party."""
     return roster_of(TomlFile(path))
@@ -231,8 +206,24 @@ def _entries(members: Sequence[Member], coordinator: Member | None, helpers: Seq
 
 def roster_of(file: TomlFile) -> Consortium:
     """The parties in a roster file that was already read; ParameterError with file, line and party."""
-    consortium, wrong = consortium_of(file.check(RosterSchema))
+    schema = file.check(RosterSchema)
+    wrong: list[tuple[int, str]] = []
+    names: dict[str, str] = {}
+    keys: dict[bytes, str] = {}
+    entries: list[tuple[str, tuple[str | int, ...], Member]] = [
+        (f"{kind} {at + 1}", (kind, at), one)
+        for kind, listed in (("party", schema.party), ("helper", schema.helper))
+        for at, one in enumerate(listed)
+    ]
+    if schema.coordinator is not None:
+        entries.append(("the coordinator", ("coordinator",), schema.coordinator))
+    for who, place, one in entries:
+        first = names.setdefault(one.name.lower(), who)
+        if first != who:
+            wrong.append((file.line(*place, "name"), f"{who}: {one.name!r} is the name of {first} too"))
+        first = keys.setdefault(one.key, who)
+        if first != who:
+            wrong.append((file.line(*place, "key"), f"{who} ({one.name}): the key of {first} too"))
     if wrong:
-        texts = sorted((file.line(*keys), text) for keys, text in wrong)
-        raise ParameterError("\n".join(f"{file.path}:{line}: {text}" for line, text in texts))
-    return consortium
+        raise ParameterError("\n".join(f"{file.path}:{line}: {text}" for line, text in sorted(wrong)))
+    return Consortium(tuple(schema.party), schema.coordinator, tuple(schema.helper))

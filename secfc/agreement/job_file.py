@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
@@ -15,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from secfc.agreement.consortium import Consortium, RosterSchema, consortium_of, read_roster
+from secfc.agreement.consortium import Consortium, read_roster
 from secfc.agreement.deposits.store import checked_store, store_of
 from secfc.agreement.schemas import with_options
 from secfc.crypto.handshake import Session
@@ -33,7 +32,7 @@ from secfc.protocol.job.options import AgreedClustering, CentreNoise, ClusterOpt
 from secfc.protocol.job.thresholds import COMPARERS, MAX_OWNERS, default_start
 from secfc.protocol.messages import Phase
 from secfc.tables.column_names import normal
-from secfc.tables.toml_file import FileSchema, ListOf, TableOf, TomlFile, check_values, number
+from secfc.tables.toml_file import FileSchema, ListOf, TableOf, TomlFile
 from secfc.version import PROTOCOL_BYTES
 
 Range = tuple[float, float]  # least and largest value
@@ -226,39 +225,6 @@ def read_job(path: Path) -> Agreement:
     return replace(agreement, store=store_of(schema.owners.store, path.absolute().parent))
 
 
-def agreement_of(text: str, *, name: str) -> Agreement:
-    """The agreement of canonical content that another party sent; errors call it `name`."""
-
-    def fault(text: str, *keys: str | int) -> ParameterError:
-        return ParameterError(f"{name}: {text}")
-
-    try:
-        values = json.loads(text, parse_float=number)
-    except (ValueError, RecursionError):
-        raise fault("not JSON") from None
-    if not isinstance(values, dict) or not isinstance(values.get("job"), dict):
-        raise fault("no job in it")
-    job = dict(values["job"])
-    columns = job.get("columns")
-    if not isinstance(columns, list) or not all(
-        isinstance(one, list) and len(one) == 3 and isinstance(one[0], str) for one in columns
-    ):
-        raise fault("columns: a list of names and ranges is needed")
-    job |= {"columns": {one[0]: one[1:] for one in columns}, "roster": ""}
-    with suppress(KeyError, TypeError, ValueError):  # the schema reports the fault below
-        job["expires"] = date.fromisoformat(job["expires"])
-        owners = job["owners"]
-        job["owners"] = owners | {"until": owners["until"] and date.fromisoformat(owners["until"])}
-    schema = check_values(job, JobSchema, name=name)
-    consortium, wrong = consortium_of(check_values(values.get("roster"), RosterSchema, name=name))
-    if wrong:
-        raise fault(wrong[0][1])
-    agreement = _agreement(schema, consortium, _preparation_of(values.get("prepare"), fault), fault)
-    if agreement.to_json() != text:
-        raise fault("not the canonical content of an agreement")
-    return agreement
-
-
 def _agreement(
     schema: JobSchema, consortium: Consortium, preparation: Schema | None, fault: Fault
 ) -> Agreement:
@@ -409,18 +375,6 @@ def _columns(
             raise fault(f"columns: two have the name {normal(name)!r}", "columns", name)
         columns[normal(name)] = values[0], values[1]
     return columns, list(columns.values())
-
-
-def _preparation_of(values: object, fault: Fault) -> Schema | None:
-    """The schema in canonical content that another party sent; None if there is none."""
-    if values is None:
-        return None
-    if not isinstance(values, dict):
-        raise fault("prepare: a schema is needed")
-    try:
-        return Schema.of(values)
-    except ParameterError as error:
-        raise fault(f"prepare: {error}") from None
 
 
 def _prepared_columns(preparation: Schema, fault: Fault) -> tuple[dict[str, Range], list[Range]]:

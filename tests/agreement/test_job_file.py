@@ -1,6 +1,5 @@
 """The job file: its meaning, its digest, and its errors with their lines."""
 
-import re
 from dataclasses import fields
 from fractions import Fraction
 from math import nextafter
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secfc.agreement.job_file import ClusteringSchema, agreement_of, norm_bound, read_job
+from secfc.agreement.job_file import ClusteringSchema, norm_bound, read_job
 from secfc.errors import ParameterError, ThresholdError
 from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.limits import Limits
@@ -49,7 +48,6 @@ def test_membership_privacy_has_a_phase(organisations):
     agreement = organisations.agreement
     assert agreement.phases == ("identify", "union", "share", "iterate", "reveal")
     assert agreement.job.rows.cap == 100
-    assert organisations.again.job == agreement.job
 
 
 NOISE = 'reveal_centres = ["west"]\ncentres_epsilon = 1\ncentres_delta = 1e-6'
@@ -74,7 +72,6 @@ NOISE = 'reveal_centres = ["west"]\ncentres_epsilon = 1\ncentres_delta = 1e-6'
 )
 def test_options_are_shown_and_wrong_numbers_named(organisations, options, shown, wrong, told):
     organisations.replace(organisations.job, "k = 2", f"k = 2\n{options}")
-    assert organisations.again.job == organisations.agreement.job
     assert shown in organisations.shown()
     organisations.replace(organisations.job, *wrong)
     with pytest.raises(ParameterError, match=rf"job\.toml:\d+: {told}"):
@@ -132,39 +129,6 @@ def test_the_digest_covers_what_this_version_makes_of_the_file(organisations, mo
     before = organisations.agreement.digest
     monkeypatch.setattr("secfc.agreement.job_file.norm_bound", lambda ranges: 200.0)
     assert organisations.agreement.digest != before
-
-
-def test_canonical_content_is_an_agreement_again(organisations):
-    agreement = organisations.agreement
-    again = organisations.again
-    assert again.digest == agreement.digest
-    assert again.job == agreement.job
-    assert list(again.columns.items()) == list(agreement.columns.items())
-    assert again.consortium == agreement.consortium
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (lambda c: c.pop("roster"), "a table is needed"),
-        (lambda c: c["roster"]["party"].append(c["roster"]["party"][0]), "is the name of party 1 too"),
-        (lambda c: c["job"]["clustering"].update(k=0), "k: at least 1 is needed"),
-        (lambda c: c["job"]["clustering"].update(k="2"), r"clustering\.k: an integer is needed"),
-        (lambda c: c["job"].update(columns={}), "columns: a list"),
-        (lambda c: c["job"]["columns"].append(c["job"]["columns"][0]), "not the canonical content"),
-        (lambda c: c["job"]["clustering"].pop("precision"), "not the canonical content"),
-        (lambda c: c["job"].update(extra=1), "extra: unknown key"),
-        (lambda c: c.update(extra=1), "not the canonical content"),
-    ],
-)
-def test_what_is_no_canonical_content_is_refused(organisations, change, told):
-    assert re.search(rf"^from north: .*{told}", organisations.refusal(change))
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"job": 1}', "[" * 100_000, "NaN"])
-def test_what_is_no_content_at_all_is_refused(text):
-    with pytest.raises(ParameterError, match=r"^from north: no"):
-        agreement_of(text, name="from north")
 
 
 WRONG = {

@@ -1,7 +1,5 @@
 """Jobs with a schema: its effect on the job, what is signed, what sites consent to and refuse."""
 
-import re
-
 import numpy as np
 import pytest
 from support.organisations import NAMES
@@ -61,30 +59,6 @@ def test_where_the_schema_lies_and_how_it_is_written_changes_nothing(made):
     made.replace(made.job, "schema.toml", "other.toml")
     made.replace(made.folder / "other.toml", "low = 0", "low = 0.0 # years")
     assert made.agreement.digest == before.digest
-
-
-def test_canonical_content_is_an_agreement_again(made):
-    agreement = made.agreement
-    again = made.again
-    assert again.digest == agreement.digest
-    assert again.preparation == agreement.preparation
-    assert list(again.columns.items()) == list(agreement.columns.items())
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (lambda c: c.update(prepare=3), "prepare: a schema is needed"),
-        (lambda c: c["prepare"].update(column=[]), "prepare: schema: it has no column"),
-        (lambda c: c["prepare"].update(smallest=0), "prepare: schema: smallest"),
-        (lambda c: c["prepare"].pop("smallest"), "not the canonical content"),
-        (lambda c: c.pop("prepare"), "columns: at least 1 is needed"),
-        (lambda c: c["job"].update(prepare="schema.toml"), "not the canonical content"),
-        (lambda c: c["job"]["columns"].append(["age", 0, 1]), "columns: not with prepare"),
-    ],
-)
-def test_what_is_no_canonical_content_is_refused(made, change, told):
-    assert re.search(rf"^from north: .*{told}", made.refusal(change))
 
 
 WRONG_JOBS = {

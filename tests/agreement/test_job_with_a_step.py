@@ -9,7 +9,7 @@ from support.preparing import Preparing
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.check import check_site
-from secfc.agreement.job_file import agreement_of, read_job
+from secfc.agreement.job_file import read_job
 from secfc.agreement.site_file import read_site
 from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import DataError, LimitError, ParameterError
@@ -91,13 +91,6 @@ def test_the_step_is_part_of_what_is_signed(stepped):
     before = stepped.agreement
     stepped.replace(stepped.job, "step = 0.1", "step = 0.05")
     assert stepped.agreement.digest != before.digest
-    assert agreement_of(before.to_json(), name="theirs").job.step == 0.1
-
-
-def test_whoever_reads_the_content_of_a_job_that_prepares_has_its_step(preparing):
-    agreement = preparing.agreement
-    read = agreement_of(agreement.to_json(), name="theirs")
-    assert (read.job.step, read.digest) == (0.5, agreement.digest)
 
 
 def test_a_site_whose_rows_are_no_multiples_is_told_before_it_signs(stepped):

@@ -1,20 +1,17 @@
 """Three organisations with their files in one folder, as in `docs/agreeing-on-a-job.md`."""
 
-import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 from typer.testing import CliRunner
 
 from secfc.agreement.consortium import Member, add_members
-from secfc.agreement.job_file import Agreement, agreement_of, read_job
+from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.key_files import COORDINATOR_KEY, read_key, write_new_ids_key, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
 from secfc.cli.app import app
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Outcome, Setup
-from secfc.errors import ParameterError
 from secfc.protocol.job.limits import Limits
 
 NAMES = ("north", "south", "west")
@@ -121,19 +118,6 @@ class Organisations:
     @property
     def agreement(self) -> Agreement:
         return read_job(self.job)
-
-    @property
-    def again(self) -> Agreement:
-        """The agreement, as another party reads it in canonical content."""
-        return agreement_of(self.agreement.to_json(), name="summary.json")
-
-    def refusal(self, change) -> str:
-        """Why another party refuses canonical content that `change` has changed."""
-        content = json.loads(self.agreement.to_json())
-        change(content)
-        with pytest.raises(ParameterError) as caught:
-            agreement_of(json.dumps(content, sort_keys=True, separators=(",", ":")), name="from north")
-        return str(caught.value)
 
     def shown(self) -> str:
         """What `secfc job show` prints."""

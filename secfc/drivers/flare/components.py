@@ -20,13 +20,15 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
+from secfc.agreement.deposits.holdings import deposited
+from secfc.agreement.job_file import read_job
 from secfc.agreement.key_files import COORDINATOR_KEY, read_key
 from secfc.agreement.statement import write_summary
 from secfc.drivers.calls.callee import Callee
 from secfc.drivers.calls.coordinator import Coordinator
 from secfc.drivers.calls.coordinator_log import CoordinatorLog
 from secfc.drivers.calls.failures import as_error, detail
-from secfc.drivers.flare.jobs import LOGS, SUMMARY, of_argument, take_signatures
+from secfc.drivers.flare.jobs import LOGS, SUMMARY, job_of, take_signatures
 from secfc.drivers.flare.kits import SITE_FILE
 from secfc.drivers.flare.run_state import STANDING, StandingFile, at_the_coordinator
 from secfc.drivers.sites.site_files import SiteFiles
@@ -87,15 +89,15 @@ class SiteExecutor(Executor):  # type: ignore[misc]
 
 
 class CoordinatorController(Controller):  # type: ignore[misc]
-    """The coordinator of an agreement that `secfc.drivers.flare.jobs.to_argument` wrote.
+    """The coordinator of a job file that `secfc.drivers.flare.jobs.export_job` named.
 
     A resumable coordinator keeps a log in the server's kit. An interrupted job continues when it is submitted
     again.
     """
 
-    def __init__(self, agreement: str, deadline: float, resumable: bool) -> None:
+    def __init__(self, job: str, deadline: float, resumable: bool) -> None:
         super().__init__()
-        self._agreement_text, self._deadline, self._resumable = agreement, deadline, resumable
+        self._job_argument, self._deadline, self._resumable = job, deadline, resumable
         self._changed, self._ready = threading.Condition(), set[str]()  # sites that can take calls
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
@@ -116,11 +118,13 @@ class CoordinatorController(Controller):  # type: ignore[misc]
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
         """Run to the end and write the summary into FLARE's folder of the job."""
         engine = fl_ctx.get_engine()
-        agreement = of_argument(self._agreement_text)
+        agreement = read_job(job_of(self._job_argument))
         workspace = fl_ctx.get_workspace()
         log = None
         if self._resumable:
             log, agreement = CoordinatorLog.of_job(Path(workspace.get_root_dir()) / LOGS, agreement)
+        else:
+            agreement = deposited(agreement)
         terms = RunTerms.of(agreement)
         run = secrets.token_bytes(RUN_ID_BYTES) if log is None else log.run
 

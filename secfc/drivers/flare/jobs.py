@@ -1,11 +1,11 @@
-"""The folder that a FLARE server takes for an agreed job, and the agreement in it."""
+"""The folder that a FLARE server takes for an agreed job. The server reads the job file itself."""
 
 import base64
 import binascii
 import json
 from pathlib import Path
 
-from secfc.agreement.job_file import Agreement, agreement_of, read_job
+from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.signatures import (
     check_signed,
     collect,
@@ -24,24 +24,9 @@ LOGS = "secfc-logs"  # the coordinator's folder of logs, in the server's kit
 SUMMARY = "secfc.json"  # the summary of a run, in FLARE's folder of the job
 
 
-def to_argument(agreement: Agreement) -> str:
-    """An agreement for a FLARE configuration. If owners deposit rows: with the deposits that count."""
-    values = agreement.deposit_values
-    return _encoded(agreement.to_json() + (f"\n{json.dumps(values)}" if values else ""))
-
-
-def of_argument(text: str) -> Agreement:
-    """The agreement that `to_argument` wrote. ParameterError for any other text."""
-    name = "the FLARE job's agreement"
-    said, _, deposits = _decoded(text, "agreement").partition("\n")  # the first part has no newline
-    agreement = agreement_of(said, name=name)
-    if not deposits:
-        return agreement
-    try:
-        owners, digest, holdings = json.loads(deposits)
-        return agreement.with_deposits(owners, str(digest), holdings)
-    except (ValueError, TypeError, RecursionError):
-        raise ParameterError(f"{name}: no rows of owners and digests of deposits") from None
+def job_of(argument: str) -> Path:
+    """The job file that `export_job` named. ParameterError for any other text."""
+    return Path(_decoded(argument, "job file"))
 
 
 def take_signatures(site_file: Path, text: object) -> None:
@@ -82,7 +67,7 @@ def _decoded(text: str, what: str) -> str:
 
 
 def export_job(file: Path, folder: Path, *, deadline: float, kit: Path | None = None) -> None:
-    """Write the folder for a FLARE server. It must not exist. It has configuration only, no code.
+    """Write the new folder for a FLARE server on this machine. It has configuration only, no code.
 
     All parties' signatures are in the folder of the job file. Sites get them with the job. With the server's
     `kit` the run is resumable: an interrupted run of the job, whose log is in the kit, goes on with the
@@ -92,7 +77,7 @@ def export_job(file: Path, folder: Path, *, deadline: float, kit: Path | None = 
     signed = signatures_path(file)
     agreement = agreement_of_run(read_job(file), None if kit is None else kit / LOGS)
     check_signed(agreement, signed)
-    given = {"agreement": to_argument(agreement), "deadline": deadline, "resumable": kit is not None}
+    given = {"job": _encoded(str(file.resolve())), "deadline": deadline, "resumable": kit is not None}
     coordinator = {"id": "secfc", "path": CLASSES["server"], "args": given}
     server = {"format_version": 2, "workflows": [coordinator], "components": []}
     site = {"path": CLASSES["client"], "args": {"signatures": _encoded(read_text(signed))}}

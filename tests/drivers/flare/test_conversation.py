@@ -18,7 +18,7 @@ from support.network import (
 import secfc
 from secfc.agreement.signatures import signatures_path
 from secfc.drivers.calls.envelopes import Kind, decode_answer
-from secfc.drivers.flare.jobs import export_job, of_argument
+from secfc.drivers.flare.jobs import export_job, job_of
 from secfc.errors import (
     AgreementError,
     MessageError,
@@ -224,15 +224,14 @@ def test_a_job_that_not_all_have_signed_is_not_exported(organisations, tmp_path)
     assert not (tmp_path / "flare").exists()
 
 
-def test_the_agreement_in_a_flare_job_is_the_one_that_was_exported(organisations, tmp_path):
+def test_a_flare_job_names_the_job_file(organisations, tmp_path):
     made = organisations(20, 10, 30)
     export_job(made.job, tmp_path / "flare", deadline=60.0)
     config = json.loads((tmp_path / "flare" / "secfc" / "config" / "config_fed_server.json").read_text())
-    text = config["workflows"][0]["args"]["agreement"]
-    assert of_argument(text).digest == made.agreement.digest
-    assert "{" not in text
-    with pytest.raises(ParameterError, match="the FLARE job's agreement: not base64"):
-        of_argument("{")
+    text = config["workflows"][0]["args"]["job"]
+    assert job_of(text) == made.job.resolve()
+    with pytest.raises(ParameterError, match="the FLARE job's job file: not base64"):
+        job_of("{")
 
 
 def test_nothing_else_of_secfc_imports_nvflare():
