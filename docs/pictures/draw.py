@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from secfc.protocol.messages import Message
-from secfc.protocol.messages.turns import CLIENT_TAKES, SERVER_TAKES
+from secfc.protocol.messages.accepted import CLIENT_TAKES, SERVER_TAKES
 from secfc.protocol.states import State
 
 STYLE = """

@@ -16,7 +16,7 @@ from secfc.kernels.threads import Threads
 from secfc.protocol.client import Client
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import SERVER, Message, Step
-from secfc.protocol.messages.turns import RepeatedError
+from secfc.protocol.messages.accepted import RepeatedError
 from secfc.protocol.messages.wire import Envelope, decode, encode, envelope
 from secfc.protocol.states import State
 

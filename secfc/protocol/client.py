@@ -14,13 +14,13 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import (
     KINDS,
+    BetweenClients,
     Message,
     Step,
     UnionCheck,
     UnionDeal,
 )
-from secfc.protocol.messages.sizes import Sizes
-from secfc.protocol.messages.turns import check_envelope
+from secfc.protocol.messages.accepted import Sizes, check_envelope
 from secfc.protocol.messages.wire import Envelope
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_phase import ClientPhase
@@ -29,8 +29,7 @@ from secfc.protocol.states import State
 from secfc.psu.tokens import RowIds
 from secfc.sharing.row_checks import check_labels, check_rows, check_weights
 
-_NEEDED = frozenset(kind.__name__ for kind in KINDS if kind.needed)
-"""Types of messages without which a run cannot continue."""
+_NEEDED = frozenset(kind.__name__ for kind in KINDS if issubclass(kind, BetweenClients))
 
 
 class Client:
@@ -165,7 +164,7 @@ class Client:
     @property
     def sizes(self) -> Sizes:
         """Size limits of incoming messages."""
-        if self._sizes.layout is not self.phase.planned:
+        if self._sizes.planned is not self.phase.planned:
             self._sizes = Sizes(self._job, self.phase.planned)
         return self._sizes
 

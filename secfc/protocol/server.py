@@ -11,8 +11,7 @@ from secfc.protocol.gathering import Gathering
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Message
-from secfc.protocol.messages.sizes import Sizes
-from secfc.protocol.messages.turns import check_envelope
+from secfc.protocol.messages.accepted import Sizes, check_envelope
 from secfc.protocol.phases.server_identify import ServerIdentify
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase
 from secfc.protocol.progress import Faults, Progress
@@ -86,7 +85,7 @@ class Server:
     @property
     def sizes(self) -> Sizes:
         """Size limits of incoming messages."""
-        if self._sizes.layout is not self.phase.planned:
+        if self._sizes.planned is not self.phase.planned:
             self._sizes = Sizes(self._job, self.phase.planned)
         return self._sizes
 

@@ -27,7 +27,7 @@ from secfc.prepare.summation import Summation
 from secfc.protocol.job.making import make_job
 from secfc.protocol.messages import PREPARING, Complete, Deal, Hello, Holds, Introduce, Opening, Plan, Step
 from secfc.protocol.messages import wire as encoding
-from secfc.protocol.messages.sizes import Sizes
+from secfc.protocol.messages.accepted import Sizes
 from secfc.protocol.messages.wire import envelope, header_of
 from secfc.protocol.withholding import preparing_late
 

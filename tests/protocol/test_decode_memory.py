@@ -14,8 +14,8 @@ from secfc.protocol.client import Client
 from secfc.protocol.job.cases import Union
 from secfc.protocol.job.making import make_job
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import turns
-from secfc.protocol.messages.sizes import Sizes
+from secfc.protocol.messages import accepted
+from secfc.protocol.messages.accepted import Sizes
 from secfc.protocol.messages.wire import HEADER_BYTES, MAGIC, decode, encode, signed_header
 from secfc.protocol.server import Server
 
@@ -77,7 +77,7 @@ def bodies(kind, k, room):
 @pytest.fixture(autouse=True)
 def fewer_rows(monkeypatch):
     """Start labels arrive before the number of rows is known."""
-    monkeypatch.setattr("secfc.protocol.messages.bounds.MAX_ROWS", 5 * ROWS)
+    monkeypatch.setattr("secfc.protocol.messages.accepted.MAX_ROWS", 5 * ROWS)
 
 
 @pytest.mark.parametrize("k", [1, 2, 16])
@@ -134,7 +134,7 @@ def test_start_labels_stay_packed_until_the_introduction_is_verified(wire, k):
 
 def test_every_type_that_a_role_takes_has_a_bound(wire):
     net = wire([np.zeros((2, 2))] * 3)
-    taken = set().union(*turns.CLIENT_TAKES.values(), *turns.SERVER_TAKES.values())
+    taken = set().union(*accepted.CLIENT_TAKES.values(), *accepted.SERVER_TAKES.values())
     assert taken == set(KINDS)
     for role in (net.server, net.clients[1]):
         assert isinstance(role, Server | Client)

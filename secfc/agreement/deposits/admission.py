@@ -22,7 +22,7 @@ from secfc.agreement.secret_files import write_new
 from secfc.agreement.site_file import Site
 from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES, Identity
 from secfc.errors import AgreementError, MessageError, ParameterError, SealError
-from secfc.protocol.messages.magic import check_magic, magic_of
+from secfc.protocol.messages.wire import check_magic, magic_of
 from secfc.tables.toml_file import FileSchema, TomlFile, as_toml
 
 MAGIC = magic_of("SFD")

@@ -31,7 +31,7 @@ from secfc.crypto.handshake import DIGEST_BYTES
 from secfc.crypto.identity import SIGNATURE_BYTES, Identity, Roster
 from secfc.errors import MessageError
 from secfc.protocol.messages import RUN_ID_BYTES
-from secfc.protocol.messages.magic import check_magic, magic_of
+from secfc.protocol.messages.wire import check_magic, magic_of
 
 MAGIC = magic_of("SFF")  # format of calls and answers, and its version
 

@@ -22,22 +22,64 @@ from secfc.field.payload import Payload
 from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
 from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS
-from secfc.protocol.messages.bounds import Bounds
-from secfc.protocol.messages.reader import Reader
 from secfc.psu.found import OVERFULL, Found
+from secfc.psu.plan import PART_BYTES
 from secfc.psu.prime import Elements
 
-Most = Callable[[Bounds], int]
-"""An upper bound that follows from the job and its rows."""
+MOST_DEALT_BYTES = 2 * PART_BYTES
+"""An upper bound of the bytes of a part of any stage of a union."""
 
 _COUNT = struct.Struct("<I")
-
-
 # rows, fewest rows of others, digests of start labels and of weights, ephemeral key, commitment, signature
 _INTRODUCTION = struct.Struct(f"<II{DIGEST_BYTES}s{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s")
 _MOST_PARTIES = MAX_CLIENTS + COMPARERS
 _ELEMENT_BYTES = 8
 _BIN_BYTES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Largest:
+    """The most that a job's messages have of something, in bytes unless said otherwise.
+
+    `step` is what a party sends another in a step of a program, `step_report` what it sends the coordinator,
+    or the coordinator a party. `found` is a table of a union: counts of bins, and poles.
+    """
+
+    k: int  # number of clusters
+    parties: int  # number of them
+    rows: int  # of all parties
+    weighted: bool  # whether rows have weights
+    labelled: bool  # whether rows have start labels
+    step: int
+    step_report: int
+    found: int
+
+
+Most = Callable[[Largest], int]
+
+
+class Reader:
+    """Reads a message from the front. MessageError if bytes are missing."""
+
+    def __init__(self, data: memoryview, *, at: int = 0) -> None:
+        self._data, self._size = data, len(data)
+        self._at = at
+
+    def unpack(self, layout: struct.Struct) -> tuple[Any, ...]:
+        """Read the next values of this layout."""
+        return layout.unpack(self.take(layout.size))
+
+    def take(self, size: int) -> memoryview:
+        """Read the next `size` bytes, as a view."""
+        first, self._at = self._at, self._at + size
+        if self._at > self._size:
+            raise MessageError(f"truncated message: {self._size} bytes, {self._at} needed")
+        return self._data[first : self._at]
+
+    @property
+    def left(self) -> int:
+        """Number of bytes not yet read."""
+        return self._size - self._at
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,9 +110,9 @@ class Body:
         """The fields, by name."""
         return {name: unpack(reader, k) for name, unpack in self._unpacks}
 
-    def most(self, bounds: Bounds) -> int:
+    def most(self, of: Largest) -> int:
         """Bytes of the largest body of a job."""
-        return sum(encoding.most(bounds) for encoding in self.fields.values())
+        return sum(encoding.most(of) for encoding in self.fields.values())
 
 
 def _one(layout: str) -> Encoding:
@@ -153,7 +195,7 @@ def _few_labels(payload: bytes, size: int, largest: int, none: bool) -> PackedLa
 SETS = Encoding(
     lambda value, k: _pack_labels(value, k, none=True),
     lambda reader, k: _unpack_labels(reader, k, none=True),
-    lambda of: _COUNT.size + packed_size(of.rows, bits_of(of.job.k)),
+    lambda of: _COUNT.size + packed_size(of.rows, bits_of(of.k)),
 )
 """The set of each row, 0 to k - 1, or -1 for none. Received sets stay packed."""
 
@@ -174,14 +216,14 @@ WEIGHTS = Encoding(
         + (b"" if value is None else value.astype("<u4").tobytes())
     ),
     _unpack_weights,
-    lambda of: _COUNT.size * (1 + (of.rows if of.job.rows.weighted else 0)),
+    lambda of: _COUNT.size * (1 + (of.rows if of.weighted else 0)),
 )
 """The number of weights, then the weights. Number 0 stands for None."""
 
 START = Encoding(
     lambda value, k: b"" if value is None else SETS.pack(value, k),
     lambda reader, k: SETS.unpack(reader, k) if reader.left else None,
-    lambda of: SETS.most(of) if of.job.method.init == "labels" else 0,
+    lambda of: SETS.most(of) if of.labelled else 0,
 )
 """Sets, or None if no bytes are left."""
 
@@ -196,7 +238,7 @@ def _all_starts(reader: Reader, k: int) -> PackedLabels | None:
 ALL_STARTS = Encoding(
     lambda value, k: SETS.pack(_NO_LABELS if value is None else value, k),
     _all_starts,
-    lambda of: SETS.most(of) if of.job.method.init == "labels" else _COUNT.size,
+    lambda of: SETS.most(of) if of.labelled else _COUNT.size,
 )
 """Sets, or None for those of 0 rows."""
 
@@ -247,7 +289,7 @@ INTRODUCTION = Encoding(
 INTRODUCTIONS = Encoding(
     lambda value, k: b"".join(_NOBODY if one is None else _pack_introduction(one) for one in value),
     _unpack_introductions,
-    lambda of: _INTRODUCTION.size * of.job.parties,
+    lambda of: _INTRODUCTION.size * of.parties,
 )
 """The introduction of every party, zeros for an absent one."""
 

@@ -16,9 +16,27 @@ from secfc.crypto.identity import SIGNATURE_BYTES
 from secfc.crypto.proof import Proof, Signer
 from secfc.errors import MessageError, SecFCError
 from secfc.protocol.job.row_layout import MAX_MESSAGE_BYTES
-from secfc.protocol.messages import KINDS, RUN_ID_BYTES, SERVER, FromServer, Message, Phase
-from secfc.protocol.messages.magic import check_magic, magic_of
-from secfc.protocol.messages.reader import Reader
+from secfc.protocol.messages.encodings import Reader
+from secfc.protocol.messages.kinds import KINDS, RUN_ID_BYTES, SERVER, FromServer, Message, Phase
+from secfc.version import PROTOCOL
+
+
+def magic_of(name: str) -> bytes:
+    """The first bytes of a format's messages: three letters and the version of the protocol."""
+    return f"{name}{PROTOCOL}".encode()
+
+
+def check_magic(found: bytes, magic: bytes) -> None:
+    """Raise MessageError for another format, or for another version, with both versions in the text."""
+    if found == magic:
+        return
+    version = bytes(found[len(magic) - 1 :])
+    if found[: len(magic) - 1] == magic[:-1] and version.isdigit():
+        raise MessageError(
+            f"a message of version {version.decode()} of the protocol; this party has version {PROTOCOL}"
+        )
+    raise MessageError("not a secfc message, or not where it belongs")
+
 
 MAGIC = magic_of("SFC")
 """Format and its version."""

@@ -10,7 +10,7 @@ from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice
-from secfc.protocol.messages.turns import RepeatedError
+from secfc.protocol.messages.accepted import RepeatedError
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.program.party_of import party_of
 from secfc.protocol.program.stepping import Stepping, secrets_of

@@ -6,8 +6,8 @@ from secfc.crypto.channel import TAG_BYTES
 from secfc.errors import MessageError
 from secfc.protocol.job.row_layout import WINDOW
 from secfc.protocol.messages import UnionDeal
-from secfc.protocol.messages.bounds import MOST_DEALT_BYTES
-from secfc.protocol.messages.turns import turn_error
+from secfc.protocol.messages.accepted import turn_error
+from secfc.protocol.messages.encodings import MOST_DEALT_BYTES
 
 
 class EarlyDeals:

@@ -8,7 +8,7 @@ from secfc.crypto.channel import Channels
 from secfc.crypto.handshake import DIGEST_BYTES
 from secfc.errors import CheatError, MessageError
 from secfc.protocol.messages import Message, Step, StepNotice, StepReport
-from secfc.protocol.messages.turns import RepeatedError
+from secfc.protocol.messages.accepted import RepeatedError
 from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import COORDINATOR, Party
 from secfc.protocol.program.letters import Letter, letters_of, packed, parts_of

@@ -15,7 +15,7 @@ from secfc.drivers.calls.envelopes import Call, Incoming, Kind, Place, decode_an
 from secfc.drivers.sites import site_files
 from secfc.drivers.sites.site_files import SiteFiles
 from secfc.errors import AgreementError, MessageError
-from secfc.protocol.messages.sizes import Sizes
+from secfc.protocol.messages.accepted import Sizes
 
 pytestmark = pytest.mark.usefixtures("clock")
 

@@ -1,0 +1,281 @@
+"""The types of messages, and who sends which to whom. They are frozen, and their repr shows no secrets."""
+
+from dataclasses import dataclass, field
+from inspect import get_annotations
+from typing import Annotated, ClassVar, Literal, dataclass_transform
+
+from secfc.crypto.channel import Sealed
+from secfc.crypto.handshake import DIGEST_BYTES, Introduction
+from secfc.crypto.proof import Proof
+from secfc.errors import MessageError, SealError
+from secfc.field.array_types import Ints, Labels
+from secfc.field.label_packing import PackedLabels
+from secfc.protocol.messages import encodings as enc
+from secfc.protocol.states import State
+from secfc.psu.found import Found
+from secfc.psu.prime import Elements
+from secfc.psu.stages import CHECKS
+
+Phase = Literal["prepare", "identify", "union", "share", "iterate", "reveal"]
+PHASES: tuple[Phase, ...] = ("prepare", "identify", "union", "share", "iterate", "reveal")
+
+SERVER = 0
+"""Number of the server. Clients are 1 to n, helpers from n + 1 on."""
+
+RUN_ID_BYTES = 16
+
+_TYPES: list[type["Message"]] = []
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False, field_specifiers=(field,))
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Message:
+    """Fields of every message, and declarations of every type. Each type is such a dataclass too."""
+
+    number: ClassVar[int]
+    """Number of the type, in the header. It is unique and never changes."""
+
+    body: ClassVar[enc.Body]
+    """The encodings of the fields after the header, in order, from their annotations."""
+
+    phase: ClassVar[Phase]
+    """Phase in which the message is sent, and to whose costs it counts."""
+
+    work: ClassVar[Phase]
+    """Phase to which the work of handling it belongs, by default the same."""
+
+    at_first: ClassVar[Phase | None] = None
+    """Phase to which messages of round 0 and their work count, if it is another one."""
+
+    states: ClassVar[frozenset[State]] = frozenset()
+    """States of the recipient in which it may arrive. Empty in a preparation, which has an order instead."""
+
+    purpose: ClassVar[bytes] = b""
+    """Purpose of the keys that seal it: a unique literal that never changes. Empty if it is not sealed."""
+
+    rounds: ClassVar[bool] = False
+    """Whether `round` may be other than 0."""
+
+    signed_once: ClassVar[bool] = False
+    """Whether the server sends all recipients the same, and signs it once."""
+
+    with_helpers: ClassVar[bool] = False
+    """Whether helpers (parties without rows and shares) send or take it as clients do."""
+
+    run: bytes = field(repr=False)  # random
+    sender: int  # 0 for the server, 1 to n for clients, n + 1 and on for helpers
+    recipient: int
+    # Number from 1 of the round or of the stage of the union. Else 0.
+    round: int = 0
+
+    def __init_subclass__(cls, *, number: int | None = None, phase: Phase | None = None) -> None:
+        dataclass(frozen=True, kw_only=True, eq=False)(cls)
+        if number is None or phase is None:
+            return  # a base of types
+        _TYPES.append(cls)
+        cls.number, cls.phase, cls.work = number, phase, vars(cls).get("work", phase)
+        hints = [hint for base in cls.__mro__[::-1] for hint in get_annotations(base).items()]
+        cls.body = enc.Body(
+            **{name: hint.__metadata__[0] for name, hint in hints if hasattr(hint, "__metadata__")}
+        )
+
+    def __post_init__(self) -> None:
+        if len(self.run) != RUN_ID_BYTES:
+            raise MessageError(f"a run identifier has {RUN_ID_BYTES} bytes, {len(self.run)} were given")
+        if self.sender == self.recipient:
+            raise MessageError(f"party {self.sender} sends a message to itself")
+
+
+class FromServer(Message):
+    """A message from the server to a client. The server signs it."""
+
+    sender: int = SERVER
+    proof: Proof | None = field(default=None, repr=False)  # None at the server, before it is sent
+
+    @property
+    def given(self) -> Proof:
+        """The proof of a message that was received."""
+        if self.proof is None:
+            raise SealError(f"{type(self).__name__}: the server did not sign it")
+        return self.proof
+
+
+class ToServer(Message):
+    """A message from a client to the server."""
+
+    recipient: int = SERVER
+
+
+class BetweenClients(Message):
+    """A message from a client to another. No party can replace it, unless liars are tolerated."""
+
+
+class Hello(ToServer, number=0, phase="identify"):
+    """The sender's introduction, the weights of its rows if rows have weights, and its given start labels.
+
+    Of labels that the job hides it tells only which rows are new (`Job.told_start`).
+
+    `agreement` is the digest of what the client agreed on, so an error can name a party that differs.
+    """
+
+    states = frozenset({State.IDENTIFY})
+    with_helpers = True
+
+    agreement: Annotated[bytes, enc.octets(DIGEST_BYTES)] = field(repr=False)
+    introduction: Annotated[Introduction, enc.INTRODUCTION]
+    weights: Annotated[Ints | None, enc.WEIGHTS] = field(default=None, repr=False)
+    start: Annotated[Labels | PackedLabels | None, enc.START] = field(default=None, repr=False)
+
+
+class Plan(FromServer, number=1, phase="identify"):
+    """The introductions of all parties in order, and weights and start labels of all rows."""
+
+    work = "share"
+    states = frozenset({State.IDENTIFY})
+    with_helpers = signed_once = True
+
+    weights: Annotated[Ints | None, enc.WEIGHTS] = field(default=None, repr=False)
+    start: Annotated[Labels | PackedLabels | None, enc.ALL_STARTS] = field(default=None, repr=False)
+    introductions: Annotated[tuple[Introduction | None, ...], enc.INTRODUCTIONS]
+
+
+class UnionDeal(BetweenClients, number=2, phase="union"):
+    """The recipient's shares of what the sender deals for a part of a stage. `round` is the stage, from 1."""
+
+    states = frozenset({State.IDENTIFY, State.UNION})  # it may arrive before the Plan
+    purpose = b"union deal"
+    rounds = True
+
+    part: Annotated[int, enc.COUNT]
+    sealed: Annotated[Sealed, enc.sealed(lambda of: enc.MOST_DEALT_BYTES)]
+
+
+class UnionOpening(ToServer, number=3, phase="union"):
+    """The client's share of what a part of a stage opens: elements of the union's field."""
+
+    states = frozenset({State.UNION})
+    rounds = True
+
+    part: Annotated[int, enc.COUNT]
+    values: Annotated[Elements, enc.elements(lambda of: enc.MOST_DEALT_BYTES)] = field(repr=False)
+
+
+class UnionContinue(FromServer, number=4, phase="union"):
+    """A request to deal this part of the stage. Parts before `row_layout.WINDOW` need no request."""
+
+    states = frozenset({State.UNION})
+    rounds = True
+
+    part: Annotated[int, enc.COUNT]
+
+
+class UnionFound(FromServer, number=5, phase="union"):
+    """The number of IDs and the poles in each bin of the stage's table."""
+
+    states = frozenset({State.UNION})
+    rounds = True
+
+    found: Annotated[Found, enc.FOUND]
+
+
+class UnionVerdict(FromServer, number=6, phase="union"):
+    """Whether the union lacks no ID and has each ID once."""
+
+    states = frozenset({State.UNION})
+    rounds = True
+
+    unique: Annotated[bool, enc.flag("UnionVerdict: unique")]
+
+
+class UnionCheck(BetweenClients, number=7, phase="union"):
+    """The sender's share of what the check opens, so clients can verify the server's verdict."""
+
+    states = frozenset({State.UNION})
+    purpose = b"union check"
+    rounds = True
+
+    sealed: Annotated[Sealed, enc.sealed(lambda of: 8 * CHECKS)]
+
+
+class Introduce(BetweenClients, number=8, phase="prepare"):
+    """A client's signed key for a preparation, and the digest of what it agreed on.
+
+    It has 0 as number of rows, and the digest of no start labels, because a preparation hides both.
+    """
+
+    agreement: Annotated[bytes, enc.octets(DIGEST_BYTES)] = field(repr=False)
+    introduction: Annotated[Introduction, enc.INTRODUCTION]
+
+
+class _Prepared(BetweenClients):
+    """Sealed bytes of a preparation. A client sends one of each type to each other, in this order."""
+
+    sealed: Annotated[Sealed, enc.PREPARED]
+
+
+class Holds(_Prepared, number=9, phase="prepare"):
+    """A byte for each column: 1 if the sender has enough values of it, else 0."""
+
+    purpose = b"prepare holds"
+
+
+class Deal(_Prepared, number=10, phase="prepare"):
+    """The recipient's shares of what the sender adds to the totals."""
+
+    purpose = b"prepare deal"
+
+
+class Complete(_Prepared, number=11, phase="prepare"):
+    """The sender has the shares of all clients. It sends a digest of the `Holds` of all clients."""
+
+    purpose = b"prepare complete"
+
+
+class Opening(_Prepared, number=12, phase="prepare"):
+    """The sender's sum of all clients' shares."""
+
+    purpose = b"prepare opening"
+
+
+class Step(BetweenClients, number=13, phase="iterate"):
+    """What a party sends another. `place` counts the sender's messages to the recipient."""
+
+    # It may arrive before the plan, and after the run has ended for its recipient.
+    states = frozenset({State.IDENTIFY, State.UNION, State.ITERATE, State.DONE})
+    purpose = b"step"
+    rounds = with_helpers = True
+    at_first = "share"
+
+    place: Annotated[int, enc.COUNT]
+    sealed: Annotated[Sealed, enc.sealed(lambda of: of.step)]
+
+
+class StepReport(ToServer, number=14, phase="iterate"):
+    """What a party sends the coordinator. The coordinator may know it, and it is not sealed."""
+
+    states = frozenset({State.SHARE, State.ITERATE, State.DONE})
+    rounds = with_helpers = True
+    at_first = "share"
+
+    data: Annotated[bytes | memoryview, enc.rest(lambda of: of.step_report)] = field(repr=False)
+
+
+class StepNotice(FromServer, number=15, phase="iterate"):
+    """What the coordinator tells a party, and everybody else too."""
+
+    # It may arrive before the other clients' `UnionCheck`.
+    states = frozenset({State.UNION, State.ITERATE, State.DONE})
+    rounds = with_helpers = signed_once = True
+    at_first = "share"
+
+    data: Annotated[bytes | memoryview, enc.rest(lambda of: of.step_report)] = field(repr=False)
+
+
+KINDS: tuple[type[Message], ...] = tuple(sorted(_TYPES, key=lambda kind: kind.number))
+"""All types of messages. The index of a type is its number."""
+
+PREPARING: tuple[type[Message], ...] = tuple(kind for kind in KINDS if kind.phase == "prepare")
+"""Types of a preparation, one from each client to each other, in this order. They have no states."""
+
+RUNNING: tuple[type[Message], ...] = tuple(kind for kind in KINDS if kind.phase != "prepare")
+"""Types of a run."""
