@@ -148,10 +148,8 @@ def test_a_round_number_where_the_type_has_none_is_refused(waiting, refuses, num
     refuses(net.role(number), message, MessageError, text)
 
 
-def test_no_message_is_from_its_recipient(waiting, refuses):
+def test_no_message_is_from_its_recipient(waiting):
     net = waiting(1, State.ITERATE)
     message = net.message(Step, sender=2, recipient=1)
     with pytest.raises(MessageError, match=r"^party 1 sends a message to itself$"):
         replace(message, sender=1)
-    object.__setattr__(message, "sender", 1)  # no message claims this, but the client does not rely on it
-    refuses(net.clients[1], message, MessageError, "^Step: from client 1 itself$")
