@@ -11,7 +11,7 @@ import secfc
 from plaintext_baselines import ExactLloyd
 from secfc import Limits, SecureKMeans
 from secfc.errors import DataError, LimitError, ParameterError
-from secfc.kmeans.sets import rows_hidden_among, set_weights
+from secfc.kmeans.sets import rows_hidden_among
 from secfc.report.learned import who_learned_what
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -103,11 +103,6 @@ class TestSetsThatAreTooSmall:
         assert (counted <= rows).all()
         assert ((counted > 0) == (rows > 0)).all()
         assert rows_hidden_among(sets, 3, np.full(m, 5)).tolist() == rows.tolist()
-
-
-def test_a_row_alone_in_a_set_counts_once():
-    sets, weights = np.array([0, 1, 1, -1], dtype=np.int32), np.array([7, 2, 3, 5])
-    assert set_weights(sets, 3, weights).tolist() == [1, 5, 0]
 
 
 @pytest.mark.parametrize(

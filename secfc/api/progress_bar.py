@@ -8,7 +8,7 @@ from math import log
 from typing import Any
 
 from secfc.drivers.watch import iteration_text
-from secfc.kmeans.stopping import Stopping
+from secfc.kmeans.program import fewest_moved
 from secfc.protocol.progress import Progress
 from secfc.tables.number_texts import bytes_text
 
@@ -38,8 +38,7 @@ class Remaining:
         if iteration and (not self._seen or iteration > self._seen[-1][0]):
             self._seen.append((iteration, moved, now))
         if iteration == 1:  # it moves all rows
-            rule = Stopping(m=moved, max_iter=self._max_iter, tol_moved=self._tol_moved)
-            self._fewest = rule.fewest
+            self._fewest = fewest_moved(self._tol_moved, moved)
         recent = self._seen[-_STEPS - 1 :]
         if len(recent) <= _STEPS or recent[-1][1] <= 0:
             return None

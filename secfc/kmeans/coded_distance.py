@@ -19,7 +19,6 @@ from secfc.field.packing import PackedResidues
 from secfc.field.residues import reduce, squared_norms
 from secfc.kernels import Kernels
 from secfc.kernels.threads import parts
-from secfc.kmeans.sets import set_weights, weight_sums
 
 _FEW = 2
 """If fewer than one row in this many moved, sums are updated by the moved rows only."""
@@ -40,21 +39,12 @@ class CodedPoints:
     """A client's shares of every row, and the coded distances and sums that it computes from them.
 
     `shares`, ndarray of shape (P, width + 1, m), float32, is memory for the shares and their squared norms.
-    `store` fills it. `weights`, shape (m,), int64, are public. With None each row counts once.
+    `Kernels.store` fills it.
     """
 
-    def __init__(
-        self,
-        *,
-        shares: Shares,
-        primes: tuple[int, ...],
-        k: int,
-        kernels: Kernels,
-        weights: Ints | None = None,
-    ) -> None:
+    def __init__(self, *, shares: Shares, primes: tuple[int, ...], k: int, kernels: Kernels) -> None:
         self._shares, self._primes, self._k, self._kernels = shares, primes, k, kernels
         self._moduli = np.array(primes, dtype=np.float64)[:, np.newaxis]
-        self._weights = weights
         threads, columns = kernels.threads.count, shares.shape[1]
         pieces = 1 if threads == 1 else -(-_PIECES * threads // len(primes))
         self._pieces = parts(columns, pieces, multiple=_SUMMED_COLUMNS)
@@ -69,8 +59,8 @@ class CodedPoints:
     def ask(self, sets: Labels, sizes: Ints, residues: int, about: tuple[int, ...] = ()) -> None:
         """Prepare to answer about these sets, shape (m,), modulo the first `residues` primes.
 
-        `sizes`, shape (asked,), are what the sums of the first sets are divided by (`set_weights`). `about`
-        are those of the sets to answer about, ascending, () for all of them.
+        `sizes`, shape (asked,), are those of the first sets. `about` are those of the sets to answer about,
+        ascending, () for all of them.
         """
         sums, primes = self._sums_of_sets(residues, sets), self._moduli[:residues]
         if about:
@@ -105,31 +95,13 @@ class CodedPoints:
         return packed
 
     def _sums_of_sets(self, count: int, sets: Labels) -> Floats:
-        """Sums in each set modulo the first primes, (count, k, width + 1), unreduced.
-
-        A row that is alone in its set counts once (`set_weights`).
-        """
+        """Sums in each set modulo the first primes, (count, k, width + 1), unreduced."""
         self._update_sums(count, sets)
         sums = np.empty((count, self._k, self._shares.shape[1]))
         for found, kept in zip(sums, self._sums, strict=False):
             for piece, one in zip(self._pieces, kept, strict=True):
                 found[:, piece] = one
-        if self._weights is not None:
-            sums /= self._alone(sets)[:, np.newaxis]  # the sum is a multiple, so the quotient is exact
         return sums
-
-    def _alone(self, sets: Labels) -> Floats:
-        """The weight of the row that is alone in a set, 1 for other sets, shape (k,)."""
-        if self._weights is None:
-            return np.ones(self._k)
-        counted = np.maximum(set_weights(sets, self._k, self._weights), 1)
-        return np.maximum(weight_sums(sets, self._k, self._weights), 1) / counted
-
-    def _added_up(self, shares: Shares, sets: Labels, rows: slice = slice(None)) -> Floats:
-        """Sums over sets of some rows, (k, columns). Also exact with weights: at most 2**29 in all."""
-        if self._weights is None:
-            return self._kernels.set_sums(shares, sets, self._k)
-        return _weighed(shares, sets, self._weights[rows], self._k)
 
     def _update_sums(self, count: int, sets: Labels) -> None:
         """Keep the exact sums of the shares in each set, by prime and piece of the columns."""
@@ -151,30 +123,14 @@ class CodedPoints:
                 old, new = compared[moved], sets[moved]
             for at, piece in enumerate(self._pieces):
                 held, sums = shares[piece], self._sums[index]
-                if few and self._weights is not None:
-                    work.append(partial(self._move, sums, at, held[:, moved], old, new, self._weights[moved]))
-                elif few:
+                if few:
                     work.append(partial(kernels.move_rows, held, moved, old, new, sums[at]))
                 else:
                     work.append(partial(self._sum, sums, at, held, sets))
         kernels.threads.each(_do, work, size=count * self._shares.shape[1] * sets.size)
 
     def _sum(self, sums: list[Floats], at: int, shares: Shares, sets: Labels) -> None:
-        sums[at] = self._added_up(shares, sets)
-
-    def _move(
-        self, sums: list[Floats], at: int, shares: Shares, old: Labels, new: Labels, weights: Ints
-    ) -> None:
-        moved = _weighed(shares, new, weights, self._k) - _weighed(shares, old, weights, self._k)
-        sums[at] = sums[at] + moved
-
-
-def _weighed(shares: Shares, sets: Labels, weights: Ints, k: int) -> Floats:
-    """Sums over sets of rows times their weights, (k, columns)."""
-    sums, places = np.empty((k, shares.shape[0])), sets + 1
-    for column, line in enumerate(shares):
-        sums[:, column] = np.bincount(places, weights=line * weights.astype(np.float64), minlength=k + 1)[1:]
-    return sums
+        sums[at] = self._kernels.set_sums(shares, sets, self._k)
 
 
 def _do(work: Callable[[], None]) -> None:

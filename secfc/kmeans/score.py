@@ -61,18 +61,13 @@ def reciprocal(size: int, m: int, spare: int = SCORE) -> int:
     return (1 << bits) // first**2 + steep(first, bits) * (size - first)
 
 
-def score_weights(sizes: Ints, m: int, spare: int = SCORE) -> list[int]:
-    """The reciprocals of all sets. m is the number of all rows, or their weight."""
-    return [reciprocal(int(size), m, spare) for size in sizes]
-
-
 def score(sums: Sequence[int] | Objects, sizes: Ints, m: int, spare: int = SCORE) -> int:
     """The sum over h of c_h times the sum of D over the rows of h, about 2**b times the inertia.
 
-    `sums` has one sum for each label. `sizes` has the sizes of the sets whose means the distances are to.
+    `sums` has one sum for each label. `sizes` has the sizes of the sets whose means the distances are to. m
+    is the number of all rows, or their weight.
     """
-    weights = score_weights(sizes, m, spare)
-    return sum(weight * int(one) for weight, one in zip(weights, sums, strict=True))
+    return sum(reciprocal(int(size), m, spare) * int(one) for size, one in zip(sizes, sums, strict=True))
 
 
 def most_score(m: int, square: int, spare: int = SCORE) -> int:

@@ -23,21 +23,6 @@ def set_sizes(sets: Labels, k: int) -> Ints:
     return np.bincount(sets + 1, minlength=k + 1)[1:].astype(np.int64)
 
 
-def set_weights(sets: Labels, k: int, weights: Ints | None) -> Ints:
-    """The divisors of the sums of sets, shape (k,): numbers of rows, or sums of weights if rows have weights.
-
-    A row that is alone in a set counts once whatever its weight is: the mean is the row itself. So distances
-    to several such rows, the candidates of a start, have the same scale.
-    """
-    rows = set_sizes(sets, k)
-    return rows if weights is None else np.where(rows == 1, 1, weight_sums(sets, k, weights))
-
-
-def weight_sums(sets: Labels, k: int, weights: Ints) -> Ints:
-    """The sum of weights in each set, shape (k,). Exact, since weights are at most 2**29 in all."""
-    return np.bincount(sets + 1, weights=weights, minlength=k + 1)[1:].astype(np.int64)
-
-
 def rows_hidden_among(sets: Labels, k: int, weights: Ints | None) -> Ints:
     """The number of rows that a set counts for in the check against small sets, shape (k,).
 
@@ -46,9 +31,10 @@ def rows_hidden_among(sets: Labels, k: int, weights: Ints | None) -> Ints:
     """
     if weights is None:
         return set_sizes(sets, k)
+    total = np.bincount(sets + 1, weights=weights, minlength=k + 1)[1:].astype(np.int64)  # at most 2**29
     heaviest, inside = np.ones(k, dtype=np.int64), sets >= 0
     np.maximum.at(heaviest, sets[inside], weights[inside])
-    return weight_sums(sets, k, weights) // heaviest
+    return total // heaviest
 
 
 def asked_about(sizes: Ints) -> int:

@@ -11,8 +11,7 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Labels
 from secfc.kmeans.clustering import SearchResult, suitability
 from secfc.kmeans.in_range import RangeCheck
-from secfc.kmeans.program import lloyd
-from secfc.kmeans.stopping import Stopping
+from secfc.kmeans.program import fewest_moved, lloyd
 from secfc.operations.decoding.agreed import agreed, told_best
 from secfc.operations.decoding.coded import Coded
 from secfc.operations.decoding.distances import Distances
@@ -67,7 +66,7 @@ def coded_run(
     `first_sets` gives those of the next start, of so many sets.
     """
     method, starts, rounds = job.method, job.method.starts, _rounds(me, job, layout, rows, watching)
-    fewest = Stopping(m=layout.m, max_iter=method.max_iter, tol_moved=method.tol_moved).fewest
+    fewest = fewest_moved(method.tol_moved, layout.m)
     every, bests = list[SearchResult](), _Bests()
     for number, k in enumerate(starts):
         run = Coded(

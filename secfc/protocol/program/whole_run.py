@@ -8,8 +8,8 @@ import numpy as np
 
 from secfc.field.array_types import Ints, Labels
 from secfc.kmeans.clustering import LabelResult
+from secfc.kmeans.program import fewest_moved
 from secfc.kmeans.several.best_starts import best_starts
-from secfc.kmeans.stopping import Stopping
 from secfc.operations.beginning.coin import tossed
 from secfc.operations.beginning.in_range import check_range
 from secfc.operations.beginning.rows import SharedRows
@@ -179,7 +179,7 @@ def _clustered(
         opens=opens,
         whole=bool(job.opened.to),
     )
-    fewest = Stopping(m=layout.m, max_iter=method.max_iter, tol_moved=method.tol_moved).fewest
+    fewest = fewest_moved(method.tol_moved, layout.m)
     kept = yield from best_starts(starts, method.starts, max_iter=method.max_iter, fewest=fewest, opens=opens)
     clusterings = clusterings_of(job, layout, kept, firsts)
     result = most_suitable(clusterings)
