@@ -232,24 +232,29 @@ def labels() -> str:
         "The dealer gives clients masks. Clients send masked answers to the first evaluator, who decodes "
         "them to y and sends it to the second evaluator. The three compare. Both evaluators deal halves of "
         "the result to clients, as shares.",
-        text(30, 40, "The nearest sets: no two of the three on the right collude", kind="head"),
+        text(
+            30, 40, "The nearest sets: dealer and evaluators compare, and no two of them collude", kind="head"
+        ),
         box(36, 170, 180, 64, "clients", "shares of rows and sets"),
         box(400, 76, 200, 64, "dealer", "knows r and λ, never y"),
         box(400, 236, 200, 64, "first evaluator", "sees y = u + r and Δ"),
         box(730, 156, 200, 64, "second evaluator", "sees y and Δ"),
         arrow(394, 116, 222, 180),
         text(286, 128, "masks", kind="soft", anchor="middle"),
-        arrow(222, 222, 394, 262, both=True),
-        text(330, 214, "masked answers", kind="soft", anchor="middle"),
-        text(286, 290, "halves of new sets, as shares", kind="soft", anchor="middle"),
-        arrow(606, 276, 742, 226),
-        text(690, 270, "y", kind="soft", anchor="middle"),
+        arrow(724, 188, 222, 202),
+        text(300, 192, "half of the new sets", kind="soft"),
+        arrow(222, 216, 394, 252),
+        text(304, 228, "masked answers", kind="soft"),
+        arrow(394, 276, 222, 236),
+        text(190, 276, "half of the new sets", kind="soft", anchor="middle"),
+        arrow(606, 284, 748, 226),
+        text(696, 272, "y", kind="soft"),
         arrow(500, 146, 500, 230, both=True),
         text(512, 168, "compare", kind="soft"),
         arrow(606, 108, 742, 152, both=True),
         text(690, 116, "compare", kind="soft"),
-        arrow(606, 256, 726, 204, both=True),
-        arrow(724, 190, 222, 200),
+        arrow(606, 256, 724, 208, both=True),
+        text(660, 224, "compare", kind="soft", anchor="end"),
     )
 
 
