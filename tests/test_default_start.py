@@ -77,12 +77,6 @@ def test_several_k_are_compared_with_more_starts_whoever_asks(organisations):
     assert (told.method.init, told.method.n_init) == ("random", COMPARED_STARTS)
 
 
-def test_a_start_of_single_rows_is_refused_if_one_party_answers_for_no_single_rows():
-    limits = [secfc.Limits(), secfc.Limits(smallest_set=2), secfc.Limits()]
-    with pytest.raises(secfc.LimitError, match=r"init='k-means\+\+' uses sets of a single row"):
-        secfc.run(PARTIES, 2, 1, 1, seed=0, limits=limits, init="k-means++")
-
-
 def test_what_is_wrong_is_left_to_the_job():
     for n_init in (0, "many", None, 1.5):
         with pytest.raises(secfc.ParameterError, match=r"^n_init: "):

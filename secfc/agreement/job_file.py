@@ -26,7 +26,7 @@ from secfc.prepare.schema import Schema
 from secfc.protocol.job.cases import Deposited, Own, Start, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.job_options import JobOptions
-from secfc.protocol.job.limits import SINGLETON_STARTS, Limits
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.options import AgreedClustering, CentreNoise, ClusterOptions
 from secfc.protocol.job.thresholds import COMPARERS, MAX_OWNERS, default_start
@@ -278,9 +278,6 @@ def _agreement(
         _check_owners(schema.owners, job, opened, fault, runs=schema.runs)
     if limits.smallest_set > MAX_ROWS:
         raise fault(f"limits.smallest_set: at most {MAX_ROWS} rows are possible")
-    if limits.smallest_set > 1 and job.method.init in SINGLETON_STARTS:
-        uses = f"init: {job.method.init!r} uses sets of a single row"
-        raise fault(f"{uses}, but limits.smallest_set is {limits.smallest_set}", "clustering", "init")
     return Agreement(
         title=schema.title,
         expires=schema.expires,

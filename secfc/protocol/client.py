@@ -85,7 +85,6 @@ class Client:
             if isinstance(job.rows, Deposited) and deposits is not None:
                 deposits.keep(job.rows)
             limits.check_consent(job, name=name)
-            limits.check_start(job, name=name)
             check_rows(rows, name=name, d=job.d, bound=job.bound, step=job.step)
             if start is not None:
                 check_labels(start, name=name, m=rows.shape[0], k=job.k, least=job.least_label)

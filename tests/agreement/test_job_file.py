@@ -148,11 +148,6 @@ WRONG = {
         'init = "labels"\nids_cap = 9',
         "10: init by labels or centres: not with ids: start labels",
     ),
-    "single rows": (
-        "seed = 7\n",
-        'init = "k-means++"\n[limits]\nsmallest_set = 2\n',
-        "10: init: 'k-means++' uses sets of a single row, but limits.smallest_set is 2",
-    ),
     "cap": ("seed = 7", "ids_cap = 0", "10: ids_cap: at least 1 is needed"),
     "salt": ("seed = 7", 'ids_salt = "00"', "10: clustering.ids_salt: unknown key"),
     "disclosure": (

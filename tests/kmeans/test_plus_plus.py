@@ -62,13 +62,13 @@ def test_the_best_of_several_starts_is_kept():
     assert many.inertia <= one.inertia
 
 
-def test_a_client_that_answers_for_no_single_row_refuses_before_anything_is_shared():
-    told = []
-    with pytest.raises(
-        secfc.LimitError, match=r"parties\[0\] .* at least 2 rows, but init='k-means\+\+' uses"
-    ):
-        secfc.run(ROWS, 2, 1, 2, init="k-means++", limits=secfc.Limits(smallest_set=2), progress=told.append)
-    assert told == []
+def test_the_smallest_set_is_not_about_rows_that_nobody_sees_drawn():
+    options = {"init": "k-means++", "seed": 0}
+    limited = secfc.run(ROWS, 2, 1, 2, **options, limits=secfc.Limits(smallest_set=20))
+    free = secfc.run(ROWS, 2, 1, 2, **options)
+    assert [one.tolist() for one in limited.labels] == [one.tolist() for one in free.labels]
+    with pytest.raises(secfc.LimitError, match="40 rows are too few for k=2 such sets"):
+        secfc.run(ROWS, 2, 1, 2, **options, limits=secfc.Limits(smallest_set=21))
 
 
 @pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")

@@ -65,15 +65,6 @@ def test_rows_too_few_for_sets_of_the_smallest_size_are_refused_before_a_share_i
     refuses(net.clients[1], net.hold(Plan, recipient=1), LimitError, text)
 
 
-def test_a_start_from_single_rows_is_refused_before_anything_is_sent(wire, monkeypatch):
-    monkeypatch.setattr("secfc.protocol.job.limits.SINGLETON_STARTS", frozenset({"random"}))
-    with pytest.raises(
-        LimitError, match=r"^client 1 answers for sets of at least 2 rows, but init='random' uses"
-    ):
-        wire(ROWS, limits=Limits(smallest_set=2))
-    wire(ROWS, limits=Limits(smallest_set=1))
-
-
 def test_more_rows_than_most_rows_are_refused_before_memory_is_taken_for_them(wire, refuses):
     net = wire(ROWS, limits=Limits(most_rows=5))
     net.replace_client(1, allocate=None)  # calling it would be a TypeError

@@ -11,8 +11,6 @@ from secfc.protocol.job.job_checks import check_smallest_spread
 from secfc.protocol.job.option_checks import check_bool, check_positive, check_share
 from secfc.protocol.job.row_layout import Layout
 
-SINGLETON_STARTS = frozenset({"k-means++"})  # whose first sets have one row each, as everybody knows
-
 LARGEST_SHARE = 0.5
 """The default of `Limits.largest_share` in agreed jobs; above it `secfc.run` warns. It slows down
 a party that chooses rows so that labels disclose others' rows, and does not stop it (docs/threat-model.md,
@@ -30,11 +28,12 @@ class Limits:
     ----------
     smallest_set : int
         The client refuses a round with a non-empty set of fewer rows. 1 refuses nothing: relocation of empty
-        clusters makes sets of one row. Where nobody learns a label but its owner, only the first sets are
-        known, and the limit is about them. In a prediction it is about the sets whose means are the centres,
-        and where centres are opened about the final clusters without a recipient's rows. Then everybody
-        learns the largest limit and whether a set is smaller. With weights, a set counts for its total weight
-        divided by its heaviest row's weight, rounded down. This is never more than its number of rows.
+        clusters makes sets of one row. Where nobody learns a label but its owner, the limit is only about
+        first sets, unless they are drawn in secret. In a prediction it is about the sets whose means are the
+        centres, and where centres are opened about the final clusters without a recipient's rows. Then
+        everybody learns the largest limit and whether a set is smaller. With weights, a set counts for its
+        total weight divided by its heaviest row's weight, rounded down. This is never more than its number
+        of rows.
     most_rounds : int, optional
         Most rounds that the client answers. By default the largest number of the job.
     most_rows : int, optional
@@ -112,23 +111,14 @@ class Limits:
                 code=Code.LIMIT_ROUNDS,
             )
 
-    def check_start(self, job: Job, *, name: str, m: int | None = None) -> None:
-        """Raise LimitError, before a share is made, for too many rows or for sets that must be too small.
-
-        `m` is the number of rows of all parties, once it is known.
-        """
-        if self.smallest_set > 1 and job.method.init in SINGLETON_STARTS:
-            raise LimitError(
-                f"{name} answers for sets of at least {self.smallest_set} rows, but init={job.method.init!r} "
-                "uses sets of a single row",
-                code=Code.LIMIT_SMALLEST_SET,
-            )
-        if m is not None and self.most_rows is not None and m > self.most_rows:
+    def check_rows(self, job: Job, *, name: str, m: int) -> None:
+        """Raise LimitError, before a share is made, if m rows of all parties are too many, or too few."""
+        if self.most_rows is not None and m > self.most_rows:
             raise LimitError(
                 f"{name} keeps shares of {self.most_rows} rows at most, but the parties have {m}",
                 code=Code.LIMIT_ROWS,
             )
-        if m is not None and not isinstance(job.method, Predict) and m < job.k * self.smallest_set:
+        if not isinstance(job.method, Predict) and m < job.k * self.smallest_set:
             raise LimitError(
                 f"{name} answers for sets of at least {self.smallest_set} rows, but {m} rows are too few "
                 f"for k={job.k} such sets",

@@ -217,11 +217,11 @@ class Starting(Iterating):
         "step from a random partition, that is, rows at most a third as far from their centre as from any "
         'other (the paper, section 5); only with disclosure "coded". "k-means++": single rows, drawn by '
         "their distance to the rows drawn before; the best of several candidates is taken, as scikit-learn "
-        "does. Nobody learns a drawn row, and only a simulation with a `seed` can be repeated. A client "
-        "whose `limits` forbid sets of one row refuses. An ndarray or DataFrame: public centres, such as "
-        "those of an earlier run or of a published model; columns are matched by name. Every row starts "
-        "with its nearest centre, which everybody learns, and every centre must be the nearest of at least "
-        "one row. Start labels: one array per party; each cluster needs at least one row.",
+        "does. Nobody learns a drawn row, and only a simulation with a `seed` can be repeated. An ndarray or "
+        "DataFrame: public centres, such as those of an earlier run or of a published model; columns are "
+        "matched by name. Every row starts with its nearest centre, which everybody learns, and every centre "
+        "must be the nearest of at least one row. Start labels: one array per party; each cluster needs at "
+        "least one row.",
         choices=(AUTO, "k-means++", "random", "separation"),
         help="How the first sets are chosen: auto, k-means++, random or separation; or a file of centres, "
         "such as NAME.centres.csv.",

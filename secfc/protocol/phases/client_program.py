@@ -61,7 +61,7 @@ class ClientProgram(ClientPhase):
             raise MessageError(f"Plan: {error}") from None
         self._context = context
         if number <= job.n:
-            context.limits.check_start(job, name=context.name, m=layout.m)
+            context.limits.check_rows(job, name=context.name, m=layout.m)
             context.check_shares(layout)
         me = party_of(
             job,
