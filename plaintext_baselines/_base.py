@@ -56,27 +56,12 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
         """Check the parameters, cluster the checked rows and set the other attributes."""
 
     def predict(self, X: Any) -> IntArray | list[IntArray]:
-        """Label every row with its nearest centre; ties go to the lowest cluster.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), or sequence of such, one per party
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), int64, or list of such
-        """
+        """The nearest centre of each row of an array, or of a sequence of such; ties go to the lowest."""
         labels = self._nearest(self._check_fitted(X))
         return labels[0] if _is_array(X) else labels
 
     def score(self, X: Any, y: None = None) -> float:
-        """The negative sum of squared distances of all rows to their nearest centres; greater is better.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), or sequence of such, one per party
-        y : ignored
-        """
+        """The negative sum of squared distances of all rows to their nearest centres; greater is better."""
         data = self._check_fitted(X)
         each = zip(data, self._nearest(data), strict=True)
         return -float(sum(squared_distances(rows, self.cluster_centers_, own).sum() for rows, own in each))
@@ -107,12 +92,7 @@ def _is_array(X: Any) -> bool:
 
 
 def check_parties(parties: Sequence[npt.ArrayLike]) -> list[FloatArray]:
-    """The parties' rows as C-contiguous float64. A party without rows has shape (0, n_features).
-
-    TypeError if a party has other values than real numbers. ValueError if there is no party or no column, a
-    party is not two-dimensional, widths differ, or an entry is nan or infinite. The text names party and
-    column, never an entry.
-    """
+    """The parties' rows as C-contiguous float64. A party without rows has shape (0, n_features)."""
     data: list[FloatArray] = []
     for index, party in enumerate(parties):
         try:

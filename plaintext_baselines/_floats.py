@@ -47,10 +47,7 @@ def set_sizes(sets: IntArray, n_clusters: int) -> IntArray:
 
 
 def assign(rows: FloatArray, centres: FloatArray) -> NearestCentres:
-    """Every row's nearest centre, and its squared distance to it, computed from the difference.
-
-    A missing centre is a row of nan.
-    """
+    """Every row's nearest centre, and its squared distance to it; a missing centre is a row of nan."""
     labels = _argmin(rows, centres)
     return NearestCentres(labels, squared_distances(rows, centres, labels))
 

@@ -59,9 +59,6 @@ def draw_seed(rng: np.random.Generator) -> int:
 
 
 def in_order(points: FloatArray, *columns: FloatArray) -> tuple[FloatArray, ...]:
-    """Points, and the columns that belong to them, sorted by their coordinates.
-
-    So a seeded server step does not depend on the order in which points arrive.
-    """
+    """Points, and the columns that belong to them, sorted by coordinates: so a server's step has no order."""
     order = np.lexsort((*columns, *points.T[::-1]))
     return (points[order], *(column[order] for column in columns))

@@ -15,11 +15,7 @@ MAX_PRECISION = 52
 
 
 def largest_norms(data: Sequence[FloatArray]) -> list[float]:
-    """Each party's largest Euclidean row norm in float64, 0 for a party without rows.
-
-    All entries are first scaled by the power of two of the largest entry of all parties, so that squares
-    neither overflow nor underflow to 0.
-    """
+    """Each party's largest Euclidean row norm in float64, 0 for a party without rows."""
     exponent = binary_exponent(*data)
     norms = []
     for rows in data:
@@ -33,10 +29,7 @@ def largest_norms(data: Sequence[FloatArray]) -> list[float]:
 
 
 def check_bound(bound: Any, data: Sequence[FloatArray]) -> float:
-    """The public bound on a row's norm: the given one, or the largest norm in the data.
-
-    ValueError if it is not a finite number >= 0, or a party has a row beyond it.
-    """
+    """The public bound on a row's norm: the given one, or the largest norm in the data."""
     norms = largest_norms(data)
     if bound is None:
         if not np.isfinite(max(norms)):
@@ -62,11 +55,7 @@ def scale_exponent(bound: float, precision: int) -> int:
 
 
 def check_step(step: Any, bound: float, data: Sequence[FloatArray]) -> Fraction:
-    """The decimal number that a step is written as; no value of the data is further than 2^-50 of the bound
-    from a multiple of it.
-
-    ValueError for a number that is no step, or a party with another value.
-    """
+    """The decimal number that a step is written as; ValueError if values are more than 2^-50 bound off it."""
     if isinstance(step, bool) or not isinstance(step, (int, float, np.integer, np.floating)):
         raise TypeError(f"step must be a number or None, got {step!r}")
     if not (np.isfinite(step) and step > 0 and bound <= 2.0**44 * float(step)):

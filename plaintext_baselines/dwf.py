@@ -37,8 +37,7 @@ def local_update(
 ) -> Update:
     """Up to `max_iter` steps of classical k-means from the received centroids: Algorithm 2.
 
-    Empty clusters are not relocated (section 2.4). Only clusters that gained or lost rows are recomputed.
-    `norms` are the rows' squared norms. The steps end if centroids move by less than `tol` (Frobenius norm).
+    Empty clusters are not relocated (section 2.4). `norms` are the rows' squared norms.
     """
     n_clusters = len(centres)
     local = centres.copy()

@@ -182,10 +182,7 @@ class ExactLloyd(FederatedClusterer):
             )
 
     def _nearest(self, data: Sequence[FloatArray]) -> list[IntArray]:
-        """Label every row, quantised as in ``fit``, with its nearest centre, by exact comparison.
-
-        Rows may exceed the bound. ValueError if an entry over ``unit_`` is beyond float64.
-        """
+        """Label every row, quantised as in ``fit``, with its nearest centre, by exact comparison."""
         labels = []
         for index, rows in enumerate(data):
             pool = quantise([rows], self.unit_)

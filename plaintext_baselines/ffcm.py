@@ -196,10 +196,7 @@ class LocalUpdate(NamedTuple):
 
 
 def memberships(rows: FloatArray, centres: FloatArray, power: float) -> FloatArray:
-    """Equation 5: u_ij = 1 / sum_k (||x_i - c_j||^2 / ||x_i - c_k||^2)^power, shape (n_rows, n_clusters).
-
-    The power is 1/(m-1), or 2/(m-1) as printed. Every row sums to 1.
-    """
+    """Equation 5: u_ij = 1 / sum_k (||x_i - c_j||^2 / ||x_i - c_k||^2)^power, shape (n_rows, n_clusters)."""
     squares = cdist(rows, centres, "sqeuclidean")
     smallest = squares.min(axis=1, keepdims=True)
     on_centre = smallest == 0
@@ -210,10 +207,7 @@ def memberships(rows: FloatArray, centres: FloatArray, power: float) -> FloatArr
 
 
 def fuzzy_means(rows: FloatArray, powers: FloatArray, centres: FloatArray) -> FloatArray:
-    """Equation 6: c_j = sum_i u_ij^m x_i / sum_i u_ij^m. A centre without support does not move.
-
-    `powers` are u_ij^m, shape (n_rows, n_clusters).
-    """
+    """Equation 6: c_j = sum_i u_ij^m x_i / sum_i u_ij^m. A centre without support does not move."""
     supports = powers.sum(axis=0)[:, None]
     sums = powers.T @ rows
     # Below the smallest normal number a quotient is not accurate.
@@ -223,11 +217,7 @@ def fuzzy_means(rows: FloatArray, powers: FloatArray, centres: FloatArray) -> Fl
 
 
 def weighted_average(local: FloatArray, supports: FloatArray, centres: FloatArray) -> FloatArray:
-    """avg_1, equation 8: c_k = sum_l W_k^(l) c_k^(l) / sum_l W_k^(l). A centre without support does not move.
-
-    Shapes: `local` (n_parties, n_clusters, n_features), `supports` (n_parties, n_clusters). `centres` are the
-    global ones that the parties received.
-    """
+    """avg_1, equation 8: sum_l W_k^(l) c_k^(l) / sum_l W_k^(l). A centre without support does not move."""
     totals = supports.sum(axis=0)
     shares = supports / np.where(totals > 0, totals, 1.0)
     return np.where(totals[:, None] > 0, np.einsum("ij,ijd->jd", shares, local), centres)

@@ -157,11 +157,7 @@ class Upload(NamedTuple):
 
 
 def client_step(rows: FloatArray, means: FloatArray, n_iter: int, *, min_size: int, updated: bool) -> Upload:
-    """Drop means without rows, take `n_iter` steps of k-means from the rest, and drop small clusters.
-
-    Algorithm 1, lines 13 to 18. A mean that loses all its rows in a later step does not move and is dropped
-    at the end. `updated`: sizes are counted by assignment to the updated means.
-    """
+    """Algorithm 1, lines 13 to 18. `updated`: sizes are counted by assignment to the updated means."""
     labels = assign(rows, means).labels
     used, labels = np.unique(labels, return_inverse=True)
     means = means[used]

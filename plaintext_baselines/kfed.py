@@ -158,10 +158,7 @@ class KFED(FederatedMethod):
 def plain_one_shot(
     parties: Sequence[FloatArray], n_clusters: int, n_init: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Centres of the "dwf" variant with all parties, in the parties' units: the start of EWF and DWF.
-
-    The tolerance is scikit-learn's default, as in the published code.
-    """
+    """Centres of the "dwf" variant with all parties, with scikit-learn's tolerance: the start of DWF."""
     sent = []
     for rows in parties:
         if len(rows) > n_clusters:
@@ -231,10 +228,7 @@ def without_empty(clustering: Clustering) -> Clustering:
 
 
 def farthest_first(received: FloatArray, n_first: int, n_clusters: int) -> FloatArray:
-    """The server's seeds: the first received centres, then repeatedly the centre farthest from those chosen.
-
-    The first party sent `n_first` <= `n_clusters` centres. Ties go to the centre received first.
-    """
+    """The server's seeds: the first party's `n_first` centres, then the farthest from those chosen."""
     chosen = list(range(n_first))
     distances = cdist(received, received[:n_first], "sqeuclidean").min(axis=1)
     while len(chosen) < n_clusters:

@@ -29,11 +29,6 @@ def hungarian_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
     """Fraction of rows that agree under the best one-to-one map of clusters to classes.
 
     Harold W. Kuhn: *The Hungarian method for the assignment problem*, 1955; SecFC's "accuracy" (section 5).
-
-    Examples
-    --------
-    >>> hungarian_accuracy([0, 0, 1, 1], [1, 1, 0, 1])
-    0.75
     """
     counts = contingency_matrix(truth, labels)
     classes, clusters = linear_sum_assignment(counts, maximize=True)
@@ -43,14 +38,7 @@ def hungarian_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
 def majority_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
     """Fraction of rows that agree if every cluster is mapped to its most frequent class.
 
-    Several clusters may have the same class. So the value grows with the number of clusters, and it is 1 if
-    every row is its own cluster. It is at least the Hungarian accuracy. Also known as purity; DWF's
-    "accuracy" (section 3.3).
-
-    Examples
-    --------
-    >>> majority_accuracy([0, 0, 0, 1], [0, 1, 2, 2])
-    0.75
+    The value grows with the number of clusters. Also known as purity; DWF's "accuracy" (section 3.3).
     """
     counts = contingency_matrix(truth, labels)
     return float(counts.max(axis=0).sum() / np.asarray(truth).shape[0])
@@ -60,11 +48,6 @@ def pooled_ari(truths: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> floa
     """Adjusted Rand index over all parties' rows together: at most 1, about 0 for random labels.
 
     L. Hubert and P. Arabie, *Comparing partitions*, 1985; FKM, section 3, for the central method.
-
-    Examples
-    --------
-    >>> pooled_ari([[0, 0], [1, 1]], [[0, 0], [0, 1]])
-    0.0
     """
     _check_pairs(truths, labels)
     pooled = (np.concatenate([np.asarray(party) for party in parties]) for parties in (truths, labels))
@@ -74,13 +57,8 @@ def pooled_ari(truths: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> floa
 def client_weighted_ari(truths: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> float:
     """Mean of the parties' own adjusted Rand indices, each weighted by its number of rows.
 
-    There is no penalty if two parties give different labels to rows of the same class. A party of one row
-    counts as 1, and a party without rows has weight 0. FKM's published code reports this value.
-
-    Examples
-    --------
-    >>> client_weighted_ari([[0, 0, 1], [1]], [[0, 0, 1], [0]])
-    1.0
+    There is no penalty if two parties give different labels to rows of the same class. FKM's published code
+    reports this value.
     """
     _check_pairs(truths, labels)
     sizes = np.array([len(np.asarray(truth)) for truth in truths])
@@ -110,11 +88,6 @@ def within_sse(parties: Sequence[ArrayLike], centers: ArrayLike, *, squared: boo
 
     Less is better. ``squared=False`` sums the distances themselves. The paper's formula has squares; its
     published code and its Tables 2 to 4 do not.
-
-    Examples
-    --------
-    >>> within_sse([[[0.0, 0.0], [0.0, 2.0]]], [[0.0, 0.0], [9.0, 9.0]])
-    1.0
     """
     rows, points, labels = _pooled(parties, centers)
     squares = squared_distances(rows, points, labels)
@@ -125,11 +98,6 @@ def outside_sse(parties: Sequence[ArrayLike], centers: ArrayLike, *, squared: bo
     """FFCM's OSSE: the sum of squared distances of the rows to all other centres, divided by m d.
 
     More is better. `squared` as for :func:`within_sse`.
-
-    Examples
-    --------
-    >>> outside_sse([[[0.0, 0.0], [0.0, 2.0]]], [[0.0, 0.0], [3.0, 0.0]])
-    5.5
     """
     rows, points, labels = _pooled(parties, centers)
     distances = cdist(rows, points, "sqeuclidean" if squared else "euclidean")
@@ -140,14 +108,8 @@ def outside_sse(parties: Sequence[ArrayLike], centers: ArrayLike, *, squared: bo
 def simplified_silhouette(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
     """Mean of (b - a) / max(a, b): a is the distance to the nearest centre, b to the second nearest.
 
-    Every party can compute its part of the sum. A row that lies on two centres counts 0. There must be at
-    least two centres. E. R. Hruschka et al., *Evolutionary algorithms for clustering gene-expression data*,
-    2004; FKM's figure 5(b).
-
-    Examples
-    --------
-    >>> simplified_silhouette([[[0.0], [1.0]], [[9.0]]], [[0.0], [4.0]])
-    0.7037037037037036
+    Every party can compute its part of the sum. A row that lies on two centres counts 0. E. R. Hruschka et
+    al., *Evolutionary algorithms for clustering gene-expression data*, 2004; FKM's figure 5(b).
     """
     rows, points, _ = _pooled(parties, centers)
     points = points[np.isfinite(points).all(axis=1)]
@@ -162,11 +124,6 @@ def matched_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
     """Sum over k of ||c~_k - c_k||, with the one-to-one match of centres for which the sum is least.
 
     FFCM's "gap"; the paper does not define the matching.
-
-    Examples
-    --------
-    >>> matched_knowledge_gap([[0.0], [4.0]], [[5.0], [4.0]])
-    5.0
     """
     distances = _distances(truth, centers)
     if distances.shape[0] != distances.shape[1]:
@@ -177,17 +134,9 @@ def matched_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
 def nearest_knowledge_gap(truth: ArrayLike, centers: ArrayLike, *, scaled: bool = False) -> float:
     """Sum over the true centres of the distance to the nearest found one, which may serve several.
 
-    Never more than the matched gap; a centre found twice hides that another is missing only in part. FFCM's
-    "gap" as its code matches centres; Tables 3 and 4 have it with the arguments exchanged, a sum over the
-    found centres. With `scaled` each column is divided by its standard deviation (ddof = 1) over true and
-    found centres together, SciPy's "seuclidean", as in the first version of that code and in Table 4.
-
-    Examples
-    --------
-    >>> nearest_knowledge_gap([[0.0], [4.0]], [[5.0], [4.0]])
-    4.0
-    >>> round(nearest_knowledge_gap([[0.0], [4.0]], [[5.0], [4.0]], scaled=True), 4)
-    1.804
+    FFCM's "gap" as its code matches centres; Tables 3 and 4 have it with the arguments exchanged. With
+    `scaled` each column is divided by its standard deviation (ddof = 1) over true and found centres
+    together, SciPy's "seuclidean", as in the first version of that code and in Table 4.
     """
     distances = _distances(truth, centers)  # checks both
     if scaled:

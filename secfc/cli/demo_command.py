@@ -16,10 +16,7 @@ CLIENTS, CLUSTERS, T, ELL = 11, 10, 4, 2
 
 
 def uneven_parties(rows: Floats, classes: Ints) -> list[Ints]:
-    """Row numbers of each client: sorted by class and split unevenly, so that no client has every digit.
-
-    Client j has about j times as many rows as client 1.
-    """
+    """Row numbers of each client, sorted by class: client j has about j times as many rows as client 1."""
     order = np.argsort(classes, kind="stable")
     weights = np.arange(1, CLIENTS + 1)
     ends = np.cumsum(weights)[:-1] * rows.shape[0] // weights.sum()

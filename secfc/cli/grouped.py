@@ -17,8 +17,7 @@ from secfc.protocol.job.options import AUTO, Auto, choices_of, options_of, types
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose last parameter, a dataclass, is shown by Typer as one option per field.
 
-    All fields are keyword-only and have defaults. Fields are options of `secfc.protocol.job.options`, shown
-    if they have a help line, or are ``Annotated`` for Typer. The command is called with an instance.
+    Fields are options of `secfc.protocol.job.options`, shown if they have a help line, or ``Annotated``.
     """
     *own, group = inspect.signature(command, eval_str=True).parameters.values()
     kind = group.annotation

@@ -16,11 +16,7 @@ from secfc.tables.sources.text_format import TextFormat
 def sources(
     files: Sequence[Path], urls: Sequence[str], queries: Sequence[str], given: TextFormat
 ) -> list[Path | Query]:
-    """Files, then a query for each --from. One query is used for all of them, or each has its own.
-
-    Raises ParameterError for no input, a file that is given twice, a wrong number of queries, or a URL that
-    cannot be used.
-    """
+    """Files, then a query for each --from. One query is used for all of them, or each has its own."""
     for at, file in enumerate(files):
         if any(_same(file, other) for other in files[:at]):
             raise ParameterError(f"FILES: {file} is given twice, each party needs its own file")

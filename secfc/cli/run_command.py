@@ -81,10 +81,7 @@ def run_files(
 
 
 def _start(init: str, columns: Sequence[str], preparation: Preparation | None) -> str | Floats:
-    """The name of a start, or the centres in a file, in the data's units, with columns matched by name.
-
-    Raises ParameterError if it is neither, and DataError for a file that cannot be used.
-    """
+    """The name of a start, or the centres in a file, in the data's units, with columns matched by name."""
     names = choices_of(options_of(RunOptions)["init"][0])
     if init in names:
         return init

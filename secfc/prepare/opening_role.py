@@ -38,10 +38,7 @@ _COUNTS = struct.Struct("<HH")
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What n parties agree on. Any t of them may collude and still learn only totals, n >= 2t + 1.
-
-    `ThresholdError` for too few parties, another `ParameterError` for invalid values.
-    """
+    """What n parties agree on. Any t of them may collude and still learn only totals, n >= 2t + 1."""
 
     n: int
     t: int
@@ -65,10 +62,7 @@ class Terms:
         return hashlib.sha256(head + self.schema.digest).digest()
 
     def session(self, *, run: bytes, roster: Roster, job: bytes = b"") -> Session:
-        """The session of a run on these terms with these identities.
-
-        `job` is the digest of the agreed job if this is its first phase. The job itself has another session.
-        """
+        """The session of a run with these identities; `job` is the digest of the job that it is a phase of."""
         if len(roster.keys) != self.n:
             raise ParameterError(f"roster: it has {len(roster.keys)} clients, the terms have {self.n}")
         agreement = hashlib.sha256(PROTOCOL_BYTES + self.digest + roster.digest + job).digest()
@@ -82,7 +76,7 @@ class Preparer:
     """One party, with its own `sums`, one for each of ``terms.schema.opened``.
 
     `ephemeral` is its private X25519 key for this run, a fresh one by default. `statistics` is None until
-    everything is opened. ParameterError if the roster has another key, or sums do not fit the schema.
+    everything is opened.
     """
 
     def __init__(
@@ -152,9 +146,7 @@ class Preparer:
         """Take a message and return the messages that follow from it.
 
         A MessageError refuses the message, and the party is unchanged. Any other error ends the preparation
-        for this party: it refuses all later messages. CheatError if messages contradict each other or no
-        values have the totals. AgreementError if another party prepares on other terms. LimitError if a
-        column has too few holders; no shares of any party's values have been sent then.
+        for this party. It comes before shares of any party's values are sent, except CheatError.
         """
         self._check(message)
         try:

@@ -90,10 +90,7 @@ def check_files(
     id_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> list[tuple[pa.Table, Checked]]:
-    """Tables and their agreed columns; nothing is shared. DataError lists what is wrong with all files.
-
-    A file without rows is wrong, and so is one with an ID in several rows.
-    """
+    """Tables and their agreed columns; nothing is shared. DataError lists what is wrong with all files."""
 
     def check(file: Path | Query) -> tuple[pa.Table, Checked]:
         table, rows = _checked(file, schema, id_column=id_column, given=given)

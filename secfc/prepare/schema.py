@@ -304,10 +304,7 @@ class Schema:
 
     @property
     def ranges(self) -> list[tuple[Column, tuple[float, float]]]:
-        """Each column and its prepared range, as known before anything is opened.
-
-        ParameterError if a column is standardised or robust and has no agreed `deviations`.
-        """
+        """Each column and its range before anything is opened; ParameterError if `deviations` is needed."""
         return [(column, _agreed_range(column)) for column in self.columns]
 
 

@@ -131,10 +131,7 @@ class Statistics:
 
     @classmethod
     def of(cls, totals: Sums, column: Column, *, holders: int, smallest: int) -> "Statistics":
-        """The statistics from the totals of all parties, the same floats on every machine.
-
-        CheatError if no values within the column's range have these totals.
-        """
+        """The statistics from all parties' totals, the same floats everywhere; CheatError if impossible."""
         count, total, squares = totals.count, totals.total, totals.squares
         # 0 <= s <= STEPS, so s**2 <= STEPS s. The last condition is the Cauchy-Schwarz inequality.
         if not (

@@ -80,10 +80,7 @@ class Summation:
         return to_bytes(self._sum, _PRIMES)
 
     def take_sum(self, sender: int, payload: bytes) -> None:
-        """Take another client's sum of shares. The last one gives the totals.
-
-        A MessageError leaves the state unchanged. CheatError if the sums do not lie on one polynomial.
-        """
+        """Take another client's sum of shares. The last one gives the totals."""
         self._take_sum(sender, from_bytes(payload, (self._length,), _PRIMES))
 
     def _add(self, residues: Floats) -> None:

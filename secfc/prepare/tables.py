@@ -79,10 +79,7 @@ def read(
 
 
 def as_table(given: Any, name: str) -> pa.Table:
-    """A party's table from memory: pyarrow.Table, DataFrame (pandas or Polars) or values by column name.
-
-    DataError names the party and the column.
-    """
+    """A party's table from memory: pyarrow.Table, DataFrame (pandas or Polars) or values by column name."""
     if isinstance(given, pa.Table):
         return given.rename_columns(normal_all(given.column_names))
     if not isinstance(given, Mapping) and not hasattr(given, "columns"):
@@ -106,10 +103,7 @@ def as_table(given: Any, name: str) -> pa.Table:
 
 
 def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str] = ()) -> Checked:
-    """The agreed columns of a party's table. `others`, such as row IDs, must exist but are not prepared.
-
-    DataError names the party and, for everything that is wrong, the column and the first row, never a value.
-    """
+    """The agreed columns of a party's table. `others`, such as row IDs, must exist but are not prepared."""
     problems = _problems_of_names(table.column_names, schema, others)
     listed = {*(column.name for column in schema.columns), *others}
     unlisted = tuple(name for name in dict.fromkeys(table.column_names) if name not in listed)

@@ -47,12 +47,8 @@ def write_agreed_report(
     """Write the page of an agreed job's run: what all parties know about it, and whether its statements hold.
 
     What the coordinator tells in the summary, which errors call `name`, is not signed, and the page says so.
-    The agreement is the reader's own. With a site it is that site's copy: its own labels of the run, and what
-    was opened to it, are read from its folder of results; and its rows once more, where centres were opened.
-    The page is written whole or not at all, over a file there.
-
-    ParameterError if the summary cannot be one of this job, or the file cannot be written. AgreementError if
-    the site's party is not in the roster. DataError if the site's files of the run cannot be used.
+    With a site it is that site's copy: its own labels of the run, and what was opened to it, are read from
+    its folder of results; and its rows once more, where centres were opened.
     """
     if agreement.owners is not None:
         raise ParameterError(NO_PAGE)
@@ -163,11 +159,7 @@ def _opened(record: CoordinatorSchema, agreement: Agreement, site: Site | None) 
 def _own_fit(
     opened: _Opened | None, agreement: Agreement, site: Site | None, labels: Labels | None
 ) -> list[Fit]:
-    """How well the site's own rows fit the means that were opened to it.
-
-    [] where none were, or where its rows cannot be read again or are others by now: the page is of the run,
-    and says so.
-    """
+    """How well the site's own rows fit the means that were opened to it; [] where that cannot be known."""
     if site is None or labels is None or opened is None:
         return []
     try:
@@ -190,10 +182,7 @@ def _sizes(path: Path, k: int) -> list[int]:
 
 
 def _means(path: Path, sizes: list[int], d: int, prepared: Change | None) -> Floats:
-    """What `write_centres` wrote, shape (k, d); NaN is possible for a cluster without rows.
-
-    Numbers are in the data's units there; `prepared` gives those of the rows that were clustered.
-    """
+    """What `write_centres` wrote, shape (k, d), in the units that `prepared` gives."""
     table = load_table(path)
     numbers = [column.to_numpy() for column in table.columns[1:]]
     if len(numbers) != d or any(len(one) != len(sizes) or one.dtype.kind not in "if" for one in numbers):

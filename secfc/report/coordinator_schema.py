@@ -98,11 +98,7 @@ class ResultSchema(_Part):
 
 
 class CoordinatorSchema(_Part):
-    """The record.
-
-    `ended` is "complete", or type and code of the error. `lost` are the parties without which the run
-    continued, with types and codes of their errors.
-    """
+    """The record. `ended` is "complete", or type and code of the error, `lost` parties have theirs."""
 
     secfc: Text
     run: Hex16 | None = None
@@ -113,10 +109,7 @@ class CoordinatorSchema(_Part):
 
 
 def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -> CoordinatorSchema:
-    """Check a coordinator's record of a run. `name` is the summary in errors.
-
-    ParameterError names a key with another form, or with numbers that are impossible for a run of this job.
-    """
+    """Check a coordinator's record; ParameterError, with `name`, for what is impossible for this job."""
     record = check_values(coordinator, CoordinatorSchema, name=f"{name}: coordinator")
     result, job = record.result, agreement.job
     if result is not None:

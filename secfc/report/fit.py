@@ -13,9 +13,9 @@ from secfc.kmeans.sets import set_sizes
 
 @dataclass(frozen=True)
 class Fit:
-    """Rows of a cluster, the root mean square of their distances to its centre, in the units of the rows that
-    were clustered, and the mean of their simplified silhouettes. None where there is no row, or no second
-    centre.
+    """Rows of a cluster, the root mean square of their distances to its centre, and their mean silhouette.
+
+    None where there is no row, or no second centre. Lengths are in the units of the clustered rows.
     """
 
     rows: int
@@ -33,8 +33,7 @@ def fit_of(rows: Floats, labels: Labels, centres: Floats) -> list[Fit]:
 
     The simplified silhouette is the mean of (b - a) / max(a, b), of a row's distance a to its own centre and
     b to the nearest other one (Vendramin, Campello and Hruschka, 2010). It is negative where a row's own
-    centre is not the nearest: there can be such rows when a run had not converged. Centres, shape (k, d), are
-    NaN for a cluster without rows, which no row has as its label.
+    centre is not the nearest: there can be such rows when a run had not converged.
     """
     k = len(centres)
     distances = np.array([np.sqrt(((rows - centre) ** 2).sum(axis=1)) for centre in centres])

@@ -21,8 +21,8 @@ def who_learned_what(
 ) -> list[Learned]:
     """The lines for this job, whose run had so many rounds.
 
-    `opened` are columns whose mean and deviation were opened before the run. `names` are those of the clients
-    and then of the helpers, if they have names.
+    The means and deviations of columns `opened` were opened before the run. `names` are of clients, then
+    helpers.
     """
     called = dict(enumerate(job.names_of(names), start=1))
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"

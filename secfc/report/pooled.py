@@ -19,9 +19,8 @@ class PooledComparison:
     """The result of Lloyd's algorithm in float64 on the pooled rows, and its agreement with the run.
 
     Both have the same start. If nobody knows it, because rows were drawn in secret, Lloyd's algorithm begins
-    with the run's own clusters instead, and so says whether these stay. `same` of the `rows` of the
-    participating parties have equal labels. `labels`, party by party, shape (rows,), are those of the pooled
-    rows.
+    with the run's own clusters instead, and so says whether these stay. `same` of the `rows` have equal
+    labels.
     """
 
     same: int

@@ -199,9 +199,7 @@ def _titles(columns: Sequence[str] | Preparation) -> dict[str, str]:
 def _beside(
     here: Ints, centres: Floats, deviations: Floats | None, differs: Floats, names: list[str]
 ) -> list[ClusterLine]:
-    """Compare each cluster with the others; empty for a single cluster. A cluster differs in the columns in
-    which `differs` is at least 1 or at most -1.
-    """
+    """Compare each cluster with the others; [] for one. It differs in columns with |differs| of 1 or more."""
     if len(here) < 2:
         return []
     gaps = np.linalg.norm(centres[:, np.newaxis] - centres, axis=2)
@@ -233,7 +231,7 @@ def _map(here: Ints, away: Floats, weights: Floats, names: list[str]) -> tuple[C
     """The map of the two directions in which centres differ most, and two main columns of each direction.
 
     Directions are principal components, weighted by rows. None if centres differ in fewer than two
-    directions: a map would not show more than the table.
+    directions.
     """
     _, lengths, directions = np.linalg.svd(np.sqrt(weights)[:, np.newaxis] * away, full_matrices=False)
     if lengths.size < 2 or lengths[1] <= 1e-9 * lengths[0]:

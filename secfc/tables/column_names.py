@@ -83,10 +83,9 @@ def indexes_in(schema: Any) -> list[str]:
 
 
 def check_no_index(name: str, place: int, *, where: str, hint: str) -> None:
-    """Raise DataError for a column without a name, or named as libraries name an index; `place` is from 0.
+    """Raise DataError for a column, in a `place` from 0, without a name or named as libraries name an index.
 
-    `where` is its file or party, `hint` says what to do. Such a column numbers the rows of a frame that was
-    written. It would be clustered like a measurement.
+    It numbers the rows of a frame that was written, and would be clustered like a measurement.
     """
     if not has_visible(name):
         raise DataError(f"{where}: column {place + 1} has no name; {hint}", code=Code.EXTRA_COLUMN)
@@ -101,11 +100,8 @@ def left_out(
 ) -> str:
     """Text that lists the columns which later parties have and the first party lacks; "" for none.
 
-    `parties` are names for errors with columns in normal form. `hint` says what can be done about a missing
-    column. Column names of parties in `unsure` are not shown, because they may be values.
-
-    Raises DataError if a party lacks a column of the first. The text lists the columns that it has instead,
-    which may be the same ones under other names.
+    DataError if a party lacks a column of the first: it may have the same one under another name. `hint`
+    says what can be done. Names of parties in `unsure` may be values and are not shown.
     """
     first, columns = parties[0]
     more: dict[str, str] = {}

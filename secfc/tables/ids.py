@@ -25,11 +25,8 @@ def row_ids(ids: Iterable[object], *, key: bytes, name: str) -> RowIds:
 
     IDs are str, int, UUID, bytes or whole floats. All except bytes are compared as text in Unicode's NFC
     without blanks at either end. A whole number that is written as a float is the whole number: 7, "7", 7.0
-    and "7.0" are one ID, and "007" is another. A character that nobody sees is refused. Upper and lower case,
-    leading zeros, punctuation and blanks inside are not changed, so parties must agree on them.
-
-    DataError if an ID is empty or of another type: the text has its number, never the ID. DuplicateIdError if
-    the party has an ID twice: the text has the numbers of the rows, from 0.
+    and "7.0" are one ID, and "007" is another. A character that nobody sees is refused. Errors have numbers
+    of rows, never an ID.
     """
     encoded = (_encoded(given, name=name, number=number) for number, given in enumerate(ids))
     return hashed_ids(encoded, key=key, name=name)

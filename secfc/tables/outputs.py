@@ -14,10 +14,7 @@ from secfc.errors.codes import Code, code_of_write
 
 
 def check_new_folder(option: str, out: Path) -> None:
-    """Raise ParameterError, before a run starts, for a folder that is not empty or cannot be made.
-
-    `option` is its name in errors.
-    """
+    """Raise ParameterError, before a run starts, for a folder that is not empty or cannot be made."""
     with _looking(option, out):
         if out.exists() and not out.is_dir():
             raise ParameterError(f"{option}: {out} is a file; name a new folder")
@@ -70,11 +67,7 @@ def _looking(option: str, path: Path) -> Iterator[None]:
 
 
 def _check_writable(option: str, path: Path, *, near: Path) -> None:
-    """Check that `near` can be written to: the file itself, or the closest folder that exists.
-
-    In a folder this makes and removes another one. Permissions alone are not enough: root may write anywhere,
-    and on Windows they do not say who may write.
-    """
+    """Check that the file itself, or the closest folder that exists, can be written to."""
     if near != path and not near.is_dir():
         raise _unwritable(option, path, f"{near} is no folder")
     if not os.access(near, os.W_OK):
@@ -89,10 +82,7 @@ def _unwritable(option: str, path: Path, why: str) -> ParameterError:
 
 @contextmanager
 def whole_folder(option: str, out: Path) -> Iterator[Path]:
-    """A temporary folder beside `out` that replaces it at the end: a reader sees all files or none.
-
-    Raises ParameterError if `out` is not empty or cannot be written. `out` is unchanged then.
-    """
+    """A temporary folder that replaces an empty `out` at the end: a reader sees all files or none."""
     check_new_folder(option, out)
     target = out.absolute()
     try:
@@ -118,10 +108,7 @@ def drafted(target: Path, *, mode: int = 0o700) -> Iterator[Path]:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file and replace the existing one, if any.
-
-    Raises ParameterError if it cannot be written. The existing file is unchanged then.
-    """
+    """Write a file and replace the existing one, if any; after a ParameterError it is unchanged."""
     draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
         draft.write_text(text, encoding="utf-8")

@@ -45,11 +45,9 @@ def as_parties(
 ) -> list[Party]:
     """Check and convert every party's rows, with columns of DataFrames matched by name.
 
-    `columns` are those of an earlier fit or file. Errors call it `columns_of`, and its columns come first.
-    Errors end with `mend`, which says what helps against missing values and texts.
-
-    Raises ParameterError, or one DataError with everything that is wrong at any party. Texts name the column
-    or row if there is one, and never a value.
+    `columns` are those of an earlier fit or file, which errors call `columns_of`, and come first. Errors end
+    with `mend`, which says what helps against missing values and texts. One DataError has everything that is
+    wrong at any party.
     """
     if isinstance(parties, Mapping):
         names, parties = _names(parties), list(parties.values())
@@ -82,10 +80,7 @@ def as_parties(
 
 
 def in_order(name: str, given: Any, members: Sequence[Party]) -> Any:
-    """What an argument has for each party, in their order. Only a dict by their names is changed.
-
-    ParameterError, with the argument's `name`, unless the dict has the same names.
-    """
+    """What an argument has for each party, in their order; ParameterError for a dict with other names."""
     if not isinstance(given, Mapping):
         return given
     names = [member.name for member in members]
@@ -184,8 +179,7 @@ def _columns(
 ) -> list[dict[str, int]]:
     """Names and positions of each DataFrame's columns, in the order of `before` or the first; {} for arrays.
 
-    Names that are not text, such as numbers from 0, are positions and must be equal. A ColumnWarning lists
-    the columns that are not clustered.
+    Names that are not text, such as numbers from 0, are positions and must be equal.
     """
     members = list(zip(parties, names, strict=True))
     frames = [at for at, party in enumerate(parties) if is_frame(party)]

@@ -209,10 +209,7 @@ def read_tables(
     weight_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> list[Table]:
-    """Read every party's file, by default the columns of the first file in its order.
-
-    A ColumnWarning lists the other columns. One DataError lists what is wrong with all files.
-    """
+    """Read every party's file, by default the columns of the first file in its order."""
     drop = normal_all(drop)
     not_clustered = {*drop, *(normal(one) for one in (id_column, weight_column) if one)}
     as_text = [id_column] if id_column else []
@@ -267,10 +264,7 @@ def party_names(paths: Sequence[Path | Query]) -> list[str]:
 
 
 def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
-    """The ID column of every party, as Python values of one type.
-
-    If files have different types, IDs become text (`secfc.psu.tokens.id_text`). DataError for another type.
-    """
+    """The ID column of every party; IDs become text if files have different types."""
     held = [None if table.ids is None or not table.rows.size else table.ids for table in tables]
     alike = len({ids.type for ids in held if ids is not None}) <= 1
     return [
@@ -313,10 +307,7 @@ def write_labels(path: Path | BytesIO, table: Table, labels: Labels) -> None:
 
 
 def read_labels(path: Path, table: Table) -> Labels:
-    """Read the labels that `write_labels` wrote for the rows of a table, shape (m,).
-
-    Raises DataError if the file is missing, has no labels, or belongs to other rows.
-    """
+    """Read the labels that `write_labels` wrote for the rows of a table, shape (m,)."""
     read = load_table(path, as_text=[table.id_name])
     if read.num_columns != 2 or read.column_names[0] != table.id_name:
         needed = f"columns {table.id_name!r} and 'label' are needed, and no other"

@@ -54,9 +54,8 @@ def check_exact(beyond: Sequence[int] | Ints, where: str, *, above: int = 0) -> 
 def rounded_away(parties: Sequence[Floats], *, bound: float, precision: int) -> bool:
     """Whether half of the rows are only a few rounding steps from the median, for example due to one far row.
 
-    Rows must be finite. Of many rows only a sample is used. Rows at the median do not count. Rows that
-    rounding does not change, such as small integers, are not lost. With a precision below `_ASKED_FOR` the
-    caller has asked for few steps.
+    Of many rows only a sample is used. Rows at the median, and rows that rounding does not change, such as
+    small integers, are not lost. With a precision below `_ASKED_FOR` the caller has asked for few steps.
     """
     if precision < _ASKED_FOR:
         return False

@@ -76,10 +76,7 @@ of others can have millions."""
 
 
 class TomlFile:
-    """The values of a file and their lines; `text` replaces the content of the file, if given.
-
-    The constructor raises ParameterError if the file cannot be read or is not TOML.
-    """
+    """The values of a file and their lines; `text` replaces the content of the file, if given."""
 
     def __init__(self, path: Path, text: str | None = None) -> None:
         self.path = path
@@ -188,10 +185,7 @@ def as_toml(text: str) -> str:
 
 
 def check_values(values: object, schema: type[S], *, name: str) -> S:
-    """Values that do not come from a TOML file, as the schema's type.
-
-    Raises ParameterError with `name`, the origin of the values, and the key.
-    """
+    """Values from elsewhere, as the schema's type; ParameterError with `name`, their origin, and the key."""
     try:
         return schema.model_validate(values)
     except ValidationError as error:

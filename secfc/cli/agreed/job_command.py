@@ -368,10 +368,7 @@ def show_checked(site: "Site", found: "Checked") -> None:
 
 
 def show_findings(findings: list["Finding"], *, lost: Collection[str] = ()) -> None:
-    """Print the findings; exit with status 1 unless all hold.
-
-    The statement of a party in `lost` may be missing.
-    """
+    """Print the findings; exit with status 1 unless all hold. Statements of `lost` parties may be missing."""
     out, wrong = console(), False
     for finding in findings:
         mark, style = ("holds", "green") if finding.holds else ("DOES NOT HOLD", "bold red")

@@ -82,8 +82,6 @@ def read_csv(path: Path, *, as_text: Sequence[str] = (), given: TextFormat = FOU
     """All columns of a text file with a header. Columns `as_text` stay text, so "007" differs from "7".
 
     Format properties that are not `given` are detected. The table's metadata contain the file's format.
-    DataError names the file and, if there is one, the line, but never a value. OSError if the file cannot be
-    read at all.
     """
     table, dialect, head = _read(path, as_text, given)
     large = _large(path, table, dialect)

@@ -36,8 +36,7 @@ _CLOSED: dict[str, str | int | float | list[str]] = {
 def ask_file(path: Path, query: str, *, name: str, given: TextFormat = FOUND) -> pa.Table:
     """The result of one SELECT from a text file with a header, or a .parquet file, as table ``data``.
 
-    ParameterError if DuckDB is not installed. DataError if the file cannot be read or the query fails; it has
-    the name of DuckDB's error, never its text.
+    Errors have the name of DuckDB's error, never its text.
     """
     try:
         if path.suffix.lower() == ".parquet":

@@ -42,10 +42,7 @@ class Origin:
 
     @classmethod
     def of(cls, text: str, *, folder: Path | None = None) -> "Origin":
-        """The origin of a URL or a path. Relative paths are relative to `folder` or the working directory.
-
-        ParameterError if it is none of `_POSSIBLE` or has a password. The text never quotes it.
-        """
+        """The origin of a URL, or of a path relative to `folder`; the text of an error never quotes it."""
         scheme, separator, rest = text.partition("://")
         if separator and scheme == "postgresql":
             relational.check_url(text)
@@ -63,10 +60,9 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """One SELECT in place of a file. A .csv or .parquet file is the table ``data``.
+    """One SELECT in place of a file. A .csv or .parquet file, in the format `given`, is the table ``data``.
 
-    `name` is the name in errors and of label files for a query to a server. A file is named by its path.
-    `given` is the format of a text file.
+    `name` is that of a query to a server, in errors and of label files. A file is named by its path.
     """
 
     origin: Origin
@@ -88,11 +84,7 @@ class Query:
         return set(re.findall(r"\w+", _CONSTANT.sub("", self.query))) - _NO_NAMES
 
     def read(self) -> pa.Table:
-        """The result of the query.
-
-        ParameterError if the needed library or driver is not installed. DataError if the database refuses, or
-        values make no column. Errors never quote a value.
-        """
+        """The result of the query. Errors never quote a value."""
         path, name = self.origin.path, str(self)
         if path is None:
             assert self.origin.url is not None

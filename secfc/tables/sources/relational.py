@@ -42,9 +42,8 @@ def check_url(url: str) -> None:
 def ask_postgresql(url: str, query: str, *, name: str) -> pa.Table:
     """The result of one SELECT in PostgreSQL, through a server-side cursor in a read-only transaction.
 
-    The URL is ``postgresql://host/database``. The driver finds user and password itself (PGUSER, PGPASSWORD,
-    ...). ParameterError if psycopg is not installed, or the URL cannot be used. DataError if there is no
-    connection or no result, or values make no column: it has names of errors, never their text.
+    The driver finds user and password itself (PGUSER, PGPASSWORD, ...). Errors have names of the database's
+    errors, never their text.
     """
     parsed = _parsed(url)
     try:

@@ -12,11 +12,7 @@ from secfc.tables.sources.database_blocks import Columns
 
 
 def read_sheet(path: Path) -> pa.Table:
-    """All columns of an .xlsx file whose first line has their names.
-
-    ParameterError if openpyxl is not installed. DataError if the file is not a workbook, has several sheets,
-    or a column has no name. It never quotes a value.
-    """
+    """All columns of an .xlsx file with one sheet, whose first line has their names."""
     try:
         from openpyxl import load_workbook  # noqa: PLC0415 - optional: needed for workbooks only
     except ImportError:
