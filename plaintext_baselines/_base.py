@@ -29,22 +29,9 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
     n_features_in_: int
 
     def fit(self, parties: Sequence[npt.ArrayLike], y: None = None) -> Self:
-        """Cluster the rows of all parties.
+        """Cluster the rows of all parties, arrays of shape (n_rows_of_the_party, n_features). `y` is ignored.
 
-        Parameters
-        ----------
-        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
-        y : ignored
-
-        Raises
-        ------
-        TypeError, ValueError
-            For an invalid argument. The text names it and the party.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` rounds of :class:`ExactLloyd` were not enough.
+        TypeError or ValueError, with its name and the party, for an invalid argument.
         """
         data = self._check_training_parties(parties)
         self._fit(data)

@@ -115,20 +115,13 @@ class ExactLloyd(FederatedClusterer):
     def fit(
         self, parties: Sequence[npt.ArrayLike], y: None = None, *, sample_weight: Sequence[Any] | None = None
     ) -> Self:
-        """Cluster the rows of all parties.
+        """Cluster the rows of all parties, arrays of shape (n_rows_of_the_party, n_features). `y` is ignored.
 
         Parameters
         ----------
-        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
-        y : ignored
         sample_weight : sequence of integer array-like of shape (n_rows_of_the_party,), optional
             How many times each row counts in means, the inertia, scores and k-means++: at least 1 each, and
             below 2^30 in all. Relocation ignores weights, as in scikit-learn.
-
-        Raises
-        ------
-        TypeError, ValueError
-            For an invalid argument. The text names it and the party.
 
         Warns
         -----

@@ -98,10 +98,8 @@ class Choice:
         Calinski-Harabasz. Of equal candidates the smallest k. The clients are sent its labels.
     knee : int or None
         The k at which the inertia curve bends most.
-    faults : Faults
-        Clients, numbered from 1, that vanished or lied.
-    costs : Costs
-    job : Job
+    faults, costs, job
+        As in `secfc.Result`.
     """
 
     candidates: tuple[Candidate, ...]
@@ -180,18 +178,7 @@ class Choice:
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Inertia with its knee, and the three measures, as a matplotlib figure.
-
-        Parameters
-        ----------
-        path : path, optional
-            File to write; the suffix decides the format.
-
-        Raises
-        ------
-        ParameterError
-            When matplotlib is not installed; the extra "plots" installs it.
-        """
+        """Inertia with its knee, and the three measures, as a matplotlib figure; also written to `path`."""
         try:
             from matplotlib.figure import Figure  # noqa: PLC0415
         except ImportError:
@@ -273,11 +260,6 @@ def choose_k(
     Returns
     -------
     Choice
-
-    Raises
-    ------
-    SecFCError
-        The text names the party, the argument and the wrong number. Nothing has been shared then.
 
     Examples
     --------

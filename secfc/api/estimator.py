@@ -116,20 +116,10 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         sample_weight: Sequence[Any] | None = None,
         ids: Ids = None,
     ) -> Self:
-        """Cluster the rows of all parties.
+        """Cluster the rows of all parties: an array, DataFrame or sparse matrix each. `y` is ignored.
 
-        Parameters
-        ----------
-        parties : sequence of array of shape (m_j, d), DataFrame or sparse matrix
-            One per party.
-        y : ignored
-        sample_weight, ids
-            As for `secfc.run`: weights are public, and giving row IDs switches on membership privacy.
-
-        Raises
-        ------
-        SecFCError
-            As `secfc.run`; ParameterError also if `warm_start` finds no centres.
+        `sample_weight` and `ids` are as for `secfc.run`, and so are errors; ParameterError also if
+        `warm_start` finds no centres.
         """
         members = as_parties(parties)
         columns = next((member.columns for member in members if member.columns), ())
@@ -153,26 +143,15 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
 
     @property
     def inertia_(self) -> float:
-        """Sum of squared distances of the rows to their centres.
-
-        Raises
-        ------
-        AttributeError
-            Before a fit, or if the inertia was not opened.
-        """
-        known: float = self._opened(
-            "inertia_", "inertia", "with disclosure='labels' by reveal=secfc.Reveal(inertia=True)"
-        )
-        return known
+        """Sum of squared distances of rows to their centres; AttributeError if it was not opened."""
+        how = "with disclosure='labels' by reveal=secfc.Reveal(inertia=True)"
+        return float(self._opened("inertia_", "inertia", how))
 
     @property
     def cluster_centers_(self) -> Floats:
         """Centres of the final clusters, shape (n_clusters, d); nan for a cluster without rows.
 
-        Raises
-        ------
-        AttributeError
-            Before a fit, or if they were not opened.
+        AttributeError before a fit, or if they were not opened.
         """
         known: Floats = self._opened(
             "cluster_centers_", "cluster_centers", "by reveal=secfc.Reveal(centres=...)"
@@ -183,14 +162,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         """The nearest centre of each row of an array of shape (m, d), as an ndarray of shape (m,), int32.
 
         It is computed locally from the centres in float64; no other party takes part. Without centres use
-        `predict_parties`.
-
-        Raises
-        ------
-        AttributeError
-            Before a fit (NotFittedError), or if the centres were not opened.
-        DataError
-            When the rows cannot be used.
+        `predict_parties`. AttributeError before a fit (NotFittedError), or if the centres were not opened.
         """
         how = "by reveal=secfc.Reveal(centres=...); predict_parties needs none"
         centres: Floats = self._opened("predict", "cluster_centers", how)
@@ -218,28 +190,9 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         """The nearest centre of new rows of all parties, without revealing the centres (`secfc.predict`).
 
         This is a separate run of the protocol with this model's parameters. All parties take part, and each
-        must consent (``Limits(predict=True)``).
-
-        Parameters
-        ----------
-        parties : sequence
-            The parties of the fit. The model does not keep their rows; their shapes are checked.
-        new_rows : sequence of array of shape (new rows, d), DataFrame or sparse matrix
-            One per party.
-
-        Returns
-        -------
-        list of ndarray of shape (new rows,), int32
-            One per party; a pandas Series where the party was a DataFrame.
-
-        Raises
-        ------
-        DataError
-            When the shapes differ from those of the fit.
-        ParameterError
-            After a fit with IDs, because a prediction reveals how many rows each party holds.
-        SecFCError
-            As `secfc.predict`.
+        must consent (``Limits(predict=True)``). `parties` are those of the fit, whose rows the model does
+        not keep; DataError if their shapes are others. The result is as `labels_`, for `new_rows`.
+        ParameterError after a fit with IDs, because a prediction reveals how many rows each party holds.
         """
         check_is_fitted(self)
         self._check_parties(parties)
@@ -252,22 +205,10 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         return predict(parties, self.labels_, new_rows, self.n_clusters, **given).labels
 
     def score(self, parties: Sequence[ArrayLike], y: None = None) -> float:
-        """The negative of `inertia_`, greater is better.
+        """The negative of `inertia_`, greater is better. `y` is ignored.
 
-        Rows outside the fit have no score, because the centres may be unknown.
-
-        Parameters
-        ----------
-        parties : sequence
-            The parties of the fit; their shapes are checked.
-        y : ignored
-
-        Raises
-        ------
-        DataError
-            When the shapes differ from those of the fit.
-        AttributeError
-            As `inertia_`.
+        Only the rows of the fit have a score, because the centres may be unknown: DataError for other
+        shapes.
         """
         check_is_fitted(self)
         self._check_parties(parties)

@@ -34,14 +34,8 @@ class Prediction:
         One array per party; a pandas Series with the DataFrame's index where the party gave a DataFrame.
     near_ties : int or None
         Comparisons that floating point could not decide and exact integers did.
-    faults : Faults
-        Clients, numbered from 1, that vanished or lied.
-    costs : Costs
-        Messages, bytes and CPU seconds per phase and role.
-    job : Job
-        The public parameters.
-    run_id : str
-        The run's identifier, 32 hexadecimal digits.
+    faults, costs, job, run_id
+        As in `secfc.Result`.
     """
 
     labels: list[Any] = field(repr=False)
@@ -105,13 +99,8 @@ def predict(
     Raises
     ------
     SecFCError
-        The text names the party, the argument and the wrong number. A party that vanishes before all rows
-        are shared ends the prediction, because the centres would change without its rows.
-
-    Warns
-    -----
-    FaultWarning, PrivacyWarning
-        As `secfc.run`.
+        As `secfc.run`. A party that vanishes before all rows are shared ends the prediction, because the
+        centres would change without its rows.
 
     Examples
     --------

@@ -66,14 +66,13 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         self.names = names
 
     def fit(self, parties: Sequence[Any], y: None = None) -> Self:
-        """Open the statistics that the schema needs.
+        """Open the statistics that the schema needs. `y` is ignored.
 
         Parameters
         ----------
         parties : sequence of tables
             One per party: a DataFrame (pandas or Polars), a pyarrow.Table, a mapping from column name to
             values, or an array whose columns are those of the schema, in its order.
-        y : ignored
 
         Raises
         ------
@@ -82,7 +81,6 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             the column and the row number, never a value. Nothing has been shared then.
         LimitError
             Too few parties hold values of a column.
-        ParameterError
 
         Warns
         -----
@@ -110,20 +108,9 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     def transform(self, parties: Any) -> Any:
         """Prepare rows with the statistics of the fit. Nothing is shared.
 
-        Parameters
-        ----------
-        parties : sequence of tables, or one table
-            As for `fit`. The rows may be new, and the number of parties may differ.
-
-        Returns
-        -------
-        list of ndarray of shape (m_j, columns), float64
-            One for each party; for one table an ndarray. DataFrames if `set_output` says so.
-
-        Raises
-        ------
-        DataError
-            As in `fit`, and for values beyond the agreed deviations.
+        A list of tables, as for `fit` but with any number of parties and rows, gives a list of arrays of
+        shape (m_j, columns), float64; one table gives one. They are DataFrames if `set_output` says so.
+        DataError as in `fit`, and for values beyond the agreed deviations.
         """
         check_is_fitted(self)
         if not isinstance(parties, list | tuple):
@@ -131,23 +118,7 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         return each(self._transform, parties, self._names(parties))
 
     def inverse_transform(self, centres: Any) -> Floats:
-        """Prepared rows, or centres, in the units of the schema.
-
-        Parameters
-        ----------
-        centres : array-like of shape (k, columns)
-
-        Returns
-        -------
-        ndarray of that shape, float64
-            Numbers in their units. Columns of categories are unchanged: a centre has the fraction of rows
-            with that category. NaN stays NaN.
-
-        Raises
-        ------
-        DataError
-            The values are not numbers, or the number of columns differs.
-        """
+        """Prepared rows, or centres, in the units of the schema, as by `Preparation.restore`."""
         check_is_fitted(self)
         try:
             rows = np.asarray(centres, dtype=np.float64)

@@ -64,23 +64,10 @@ class Preparation:
         return step_of(self.schema.multiple_of, self.bound)
 
     def apply(self, table: Checked, *, name: str) -> Floats:
-        """A party's prepared rows.
+        """A party's prepared rows, shape (rows, columns), float64. `name` is that of the party in errors.
 
-        Parameters
-        ----------
-        table : Checked
-        name : str
-            The name of the party in errors.
-
-        Returns
-        -------
-        ndarray of shape (rows, columns), float64
-
-        Raises
-        ------
-        DataError
-            For columns with values beyond the agreed deviations that are not clipped. It names the party, the
-            columns, the numbers of such values and the first rows.
+        DataError for columns with values beyond the agreed deviations that are not clipped: it has the
+        columns, the numbers of such values and the first rows.
         """
         parts, problems = [], []
         for column in self.schema.columns:
@@ -108,22 +95,10 @@ class Preparation:
         return np.ascontiguousarray(np.hstack(parts))
 
     def restore(self, rows: Floats) -> Floats:
-        """Prepared rows, or centres, in the units of the schema.
+        """Prepared rows, or centres, shape (m, columns), in the units of the schema.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (m, columns), float64
-
-        Returns
-        -------
-        ndarray of that shape, float64
-            Numbers in their units, so a mean of logarithms becomes the geometric mean. Columns of categories
-            are unchanged: a centre has the fraction of rows with that category.
-
-        Raises
-        ------
-        DataError
-            Another number of columns.
+        A mean of logarithms becomes the geometric mean. Columns of categories are unchanged: a centre has
+        the fraction of rows with that category.
         """
         return self._by_column(rows, self._restored)
 

@@ -62,7 +62,7 @@ class Terms:
         return hashlib.sha256(head + self.schema.digest).digest()
 
     def session(self, *, run: bytes, roster: Roster, job: bytes = b"") -> Session:
-        """The session of a run with these identities; `job` is the digest of the job that it is a phase of."""
+        """The session of a run with these identities; `job` is the digest of the job it belongs to."""
         if len(roster.keys) != self.n:
             raise ParameterError(f"roster: it has {len(roster.keys)} clients, the terms have {self.n}")
         agreement = hashlib.sha256(PROTOCOL_BYTES + self.digest + roster.digest + job).digest()

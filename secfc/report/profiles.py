@@ -93,21 +93,9 @@ def profile(
 ) -> Profile:
     """The profile of clusters, from the values opened to one reader and from public numbers.
 
-    Parameters
-    ----------
-    centres : ndarray of shape (k, d), float64
-        NaN for a cluster without rows.
-    deviations : ndarray of shape (k, d), float64, or None
-    sizes : ndarray of shape (k,), int64
-    inertia : float or None
-        In squared units of the clustered rows.
-    columns : sequence of d str, or Preparation
-        Names, or the preparation of the columns. With a preparation, means are in the units of its schema.
-
-    Raises
-    ------
-    ParameterError
-        The number of names is not d.
+    `centres` and `deviations` have shape (k, d), NaN for a cluster without rows; the inertia is in squared
+    units of the clustered rows. With a preparation as `columns`, means are in the units of its schema.
+    ParameterError if the number of names is not d.
     """
     names = columns_of(columns) or [str(at) for at in range(centres.shape[1])]
     if len(names) != centres.shape[1]:
