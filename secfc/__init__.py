@@ -36,9 +36,9 @@ from secfc.errors import (
 from secfc.version import VERSION
 
 if TYPE_CHECKING:
-    from secfc.api.call_values import Membership, Reveal
     from secfc.api.choose_k import Candidate, Choice, choose_k
     from secfc.api.estimator import SecureKMeans
+    from secfc.api.options import Membership, Reveal
     from secfc.api.predict import Prediction, predict
     from secfc.api.result import Result
     from secfc.api.run import run
@@ -96,7 +96,7 @@ _LATE = {
     "Job": "secfc.protocol.job.job",
     **dict.fromkeys(("Faults", "Progress"), "secfc.protocol.progress"),
     "Result": "secfc.api.result",
-    **dict.fromkeys(("Membership", "Reveal"), "secfc.api.call_values"),
+    **dict.fromkeys(("Membership", "Reveal"), "secfc.api.options"),
 }
 """Names that are imported at first use: scikit-learn takes a second, the protocol a third of a second."""
 

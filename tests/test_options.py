@@ -12,8 +12,7 @@ import typer
 import secfc
 from secfc import Membership, Reveal, SecureKMeans
 from secfc.api.arguments import written_out
-from secfc.api.call_values import FLAT, Ids
-from secfc.api.options import ChooseOptions, PredictOptions, RunOptions
+from secfc.api.options import FLAT, ChooseOptions, Ids, PredictOptions, RunOptions
 from secfc.cli.app import app
 from secfc.protocol.job.described import described
 from secfc.protocol.job.job_options import JobOptions

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from secfc.api.call_values import FLAT
+from secfc.api.options import FLAT
 from secfc.protocol.job.described import described, texts_of
 from secfc.protocol.job.retired import retired_option
 

@@ -10,8 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from secfc.api.arguments import written_out
-from secfc.api.call_values import Ids, Reveal, Revealing, of_ids, opened_of_choice
-from secfc.api.options import ChooseOptions, Driver, RunOptions
+from secfc.api.options import ChooseOptions, Driver, Ids, Reveal, Revealing, RunOptions, given_options
 from secfc.api.run import run_outcome
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, missing
@@ -271,26 +270,7 @@ def choose_k(
     >>> choice.best, choice[3].sizes.tolist(), choice[2].sizes
     (3, [22, 22, 16], None)
     """
-    options = ChooseOptions(
-        init=init,
-        n_init=n_init,
-        max_iter=max_iter,
-        seed=seed,
-        disclosure=disclosure,
-        limits=limits,
-        bound=bound,
-        step=step,
-        precision=precision,
-        tol_moved=tol_moved,
-        max_liars=max_liars,
-        comparers=comparers,
-        driver=driver,
-        threads=threads,
-        deadline=deadline,
-        progress=progress,
-        **of_ids(ids),
-        **opened_of_choice(reveal),
-    )
+    options = given_options(ChooseOptions, locals())
     return choose_members(as_parties(parties), options, ks=ks, t=t, ell=ell)
 
 

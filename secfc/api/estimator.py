@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secfc.api.arguments import constructed, written_out
-from secfc.api.call_values import Ids, Revealing
-from secfc.api.options import Execution, PredictOptions, RunOptions
+from secfc.api.options import Execution, Ids, PredictOptions, Revealing, RunOptions
 from secfc.api.predict import predict
 from secfc.api.result import Result
 from secfc.api.run import run

@@ -1,24 +1,29 @@
 """Options of calls besides those that the parties agree on (`secfc.protocol.job.options`)."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeVar
 
+from secfc.errors import ParameterError
 from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
+from secfc.protocol.job.described import documented
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import (
     MACHINE,
     OPENED,
     Agreed,
+    AgreedClustering,
     CentreNoise,
     ClusterOptions,
     Computing,
     again,
     option,
+    options_of,
 )
 from secfc.protocol.progress import Progress
 
 Driver = Literal["in-process", "multiprocess"]  # both run all parties on one machine
+Record = TypeVar("Record", bound="Execution")
 Recipients = Literal["all"] | Sequence[int] | None  # positions of parties that receive the centres
 
 
@@ -171,3 +176,100 @@ class RunOptions(Weights, Execution, RevealOptions, OfData, ClusterOptions):
         "`comparers` are positions in the committee. There is one `limits` for all. Not "
         "with `ids`, given centres or start labels, or opened centres. By default all parties compute.",
     )
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class Reveal:
+    """What is opened at the end, and to whom.
+
+    Parameters
+    ----------
+    **options
+        Every party must consent by its `limits`.
+    """
+
+    centres: Recipients = again(RevealOptions, "reveal_centres")
+    spread: bool = again(RevealOptions, "reveal_spread")
+    inertia: bool = again(AgreedClustering, "reveal_inertia")
+    epsilon: float | None = again(RevealOptions, "centres_epsilon")
+    delta: float | None = again(RevealOptions, "centres_delta")
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """Row IDs, the key that hashes them, and a bound on their number. Its repr shows neither IDs nor key.
+
+    Parameters
+    ----------
+    ids : sequence of one sequence of row IDs per party, or dict of them by name
+        As for `secfc.run`.
+    **options
+        As in a job.
+    """
+
+    ids: Sequence[Any] | Mapping[str, Any] = field(repr=False)
+    key: bytes | None = field(default=None, repr=False, metadata={"option": options_of(OfData)["id_key"][1]})
+    cap: int | None = again(AgreedClustering, "ids_cap")
+
+
+Ids = Sequence[Any] | Mapping[str, Any] | Membership | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Revealing:
+    """The option of calls for what is opened."""
+
+    reveal: Reveal | None = option(
+        None,
+        "Reveal, optional",
+        "What is opened at the end, and to whom. Every party must consent by its `limits`. By default "
+        "nothing is opened besides the labels.",
+    )
+
+
+FLAT: dict[str, dict[str, str]] = {
+    "reveal": {
+        "centres": "reveal_centres",
+        "spread": "reveal_spread",
+        "inertia": "reveal_inertia",
+        "epsilon": "centres_epsilon",
+        "delta": "centres_delta",
+    },
+    "ids": {"key": "id_key", "cap": "ids_cap"},
+}
+"""The options that each argument of calls stands for, by its fields."""
+
+
+def given_options(kind: type[Record], arguments: Mapping[str, Any]) -> Record:
+    """The record of options from the arguments of a call by name, with those that an argument stands for."""
+    flat = {one.name: arguments[one.name] for one in fields(kind) if one.name in arguments}
+    if "ids" in arguments:
+        flat |= _of_ids(arguments["ids"])
+    if "reveal" in arguments:
+        flat |= _opened(arguments["reveal"], kind)
+    return kind(**flat)
+
+
+def _opened(reveal: object, kind: type) -> dict[str, Any]:
+    """The options that `reveal` stands for; `choose_k` opens nothing but the inertia."""
+    if reveal is None:
+        return {}
+    if not isinstance(reveal, Reveal):
+        raise ParameterError(f"reveal: a secfc.Reveal is needed, {type(reveal).__name__} was given")
+    known = {one.name for one in fields(kind)}
+    own = {name: getattr(reveal, one) for one, name in FLAT["reveal"].items() if name in known}
+    others = [one for one, name in FLAT["reveal"].items() if name not in known]
+    given = [one for one in others if getattr(reveal, one) is not getattr(Reveal, one)]
+    if given:
+        raise ParameterError(f"reveal: choose_k opens only the inertia, {', '.join(given)} was given")
+    return own
+
+
+def _of_ids(ids: Ids) -> dict[str, Any]:
+    if not isinstance(ids, Membership):
+        return {"ids": ids}
+    if ids.ids is None:
+        raise ParameterError("ids: a secfc.Membership needs the IDs of every party, None was given")
+    return {"ids": ids.ids} | {name: getattr(ids, own) for own, name in FLAT["ids"].items()}

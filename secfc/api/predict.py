@@ -9,7 +9,7 @@ import numpy as np
 
 from secfc.api.arguments import written_out
 from secfc.api.by_party import check_consent, check_list, limits_of, weights_of
-from secfc.api.options import Driver, PredictOptions, RunOptions
+from secfc.api.options import Driver, PredictOptions, RunOptions, given_options
 from secfc.api.run import by_position, is_number, run_outcome
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, each
@@ -113,20 +113,7 @@ def predict(
     >>> [found.tolist() for found in prediction.labels]
     [[0], [], [1, 0]]
     """
-    options = PredictOptions(
-        disclosure=disclosure,
-        sample_weight=sample_weight,
-        limits=limits,
-        bound=bound,
-        step=step,
-        precision=precision,
-        max_liars=max_liars,
-        comparers=comparers,
-        driver=driver,
-        threads=threads,
-        deadline=deadline,
-        progress=progress,
-    )
+    options = given_options(PredictOptions, locals())
     members, added = _members(parties, new_rows)
     return predict_members(members, added, labels, options, k=k, t=t, ell=ell)
 
@@ -163,8 +150,8 @@ def predict_members(
         rows = np.concatenate([member.rows[kept], new.rows])
         both.append(Party(name=member.name, rows=rows, columns=member.columns or new.columns))
         starts.append(np.concatenate([of_old[kept], np.full(new.rows.shape[0], -1, dtype=np.int32)]))
-    given_options = shared(options, PredictOptions) | {"sample_weight": weights or None}
-    everything = RunOptions(**given_options, init=starts, max_iter=1)
+    same = shared(options, PredictOptions) | {"sample_weight": weights or None}
+    everything = RunOptions(**same, init=starts, max_iter=1)
     outcome, job, _ = run_outcome(both, everything, k=k, t=t, ell=ell, predict=True)
     return Prediction(
         labels=[

@@ -11,18 +11,26 @@ import numpy as np
 
 from secfc.api.arguments import written_out
 from secfc.api.by_party import (
+    HeldIds,
     check_consent,
     committee_of,
     comparers_of,
     computing_parties,
     limits_of,
+    membership,
     recipients,
     smallest_spread,
     weights_of,
 )
-from secfc.api.call_values import Ids, Reveal, Revealing, of_ids, opened
-from secfc.api.membership import HeldIds, membership
-from secfc.api.options import Driver, Execution, RunOptions
+from secfc.api.options import (
+    Driver,
+    Execution,
+    Ids,
+    Reveal,
+    Revealing,
+    RunOptions,
+    given_options,
+)
 from secfc.api.result import Result
 from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.in_process import run_in_process
@@ -153,28 +161,7 @@ def run(
     >>> [labels.tolist() for labels in result.labels]
     [[0, 0], [1, 1], [0]]
     """
-    options = RunOptions(
-        init=init,
-        n_init=n_init,
-        max_iter=max_iter,
-        seed=seed,
-        disclosure=disclosure,
-        sample_weight=sample_weight,
-        limits=limits,
-        bound=bound,
-        step=step,
-        precision=precision,
-        tol_moved=tol_moved,
-        max_liars=max_liars,
-        comparers=comparers,
-        committee=committee,
-        driver=driver,
-        threads=threads,
-        deadline=deadline,
-        progress=progress,
-        **of_ids(ids),
-        **opened(reveal),
-    )
+    options = given_options(RunOptions, locals())
     try:
         return run_parties(as_parties(parties), options, k=k, t=t, ell=ell)
     except ThresholdError as error:
