@@ -1,8 +1,7 @@
-"""A retired name is one error that says what serves instead, wherever it is given."""
+"""A retired value is one error that says what serves instead, wherever it is given."""
 
 import json
 import re
-from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -12,31 +11,10 @@ from typer.testing import CliRunner
 import secfc
 from secfc.cli.app import app
 from secfc.protocol.job.options import Disclosure
-from secfc.protocol.job.retired import CHOICES, COMMANDS, OPTIONS
+from secfc.protocol.job.retired import CHOICES
 from secfc.tables.toml_file import FileSchema, TomlFile
 
 ROWS = [np.zeros((3, 2))] * 3
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize(
-    "call", [secfc.run, secfc.choose_k, secfc.predict, secfc.SecureKMeans], ids=lambda call: call.__name__
-)
-def test_an_argument(name, call):
-    assert name not in signature(call).parameters
-    with pytest.raises(TypeError, match=re.escape(f"{name}: it was retired: {OPTIONS[name]}")):
-        call(*(() if call is secfc.SecureKMeans else (ROWS, 2)), **{name: 1})
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-def test_an_option_of_the_command(name):
-    shown = _refused("run", "a.csv", "-k", "2", "--out", "o", f"--{name.replace('_', '-')}", "1")
-    assert f"it was retired: {OPTIONS[name]}" in shown
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command(name):
-    assert f"it was retired: {COMMANDS[name]}" in _refused("job", name)
 
 
 @pytest.mark.parametrize(("name", "value"), CHOICES)
@@ -56,24 +34,12 @@ class _File(FileSchema):
     table: _Table
 
 
-def test_a_file_has_a_line_for_each_retired_key_and_value(tmp_path: Path):
+def test_a_key_of_a_file(tmp_path: Path):
     path = tmp_path / "job.toml"
-    path.write_text("[table]\nk = 2\n" + "".join(f"{name} = 1\n" for name in OPTIONS))
-    with pytest.raises(secfc.ParameterError) as caught:
-        TomlFile(path).check(_File)
-    assert str(caught.value).splitlines() == [
-        f"{path}:{3 + at}: table.{name}: it was retired: {instead}"
-        for at, (name, instead) in enumerate(OPTIONS.items())
-    ]
     for (name, value), instead in CHOICES.items():
         path.write_text(f'[table]\nk = 2\n{name} = "{value}"\n')
         with pytest.raises(secfc.ParameterError, match=re.escape(f"it was retired: {instead}")):
             TomlFile(path).check(_File)
-
-
-def test_reserves_after_the_three_who_compare():
-    with pytest.raises(secfc.ParameterError, match=re.escape(OPTIONS["reserves"])):
-        secfc.run([*ROWS, *ROWS], 2, t=1, ell=1, comparers=(0, 1, 2, 3))
 
 
 @pytest.mark.parametrize(("name", "value"), CHOICES)

@@ -8,7 +8,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from secfc.api.options import FLAT
 from secfc.protocol.job.described import described, texts_of
-from secfc.protocol.job.retired import retired_option
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -87,9 +86,6 @@ def _hint(named: Collection[str], known: list[str], fit: Collection[str]) -> str
     hints = []
     for name in named:
         if name in known:
-            continue
-        if instead := retired_option(name):
-            hints.append(f"{name}: {instead}")
             continue
         if grouped := _grouped(name, [*known, *fit]):
             hints.append(f"use {grouped} instead of {name}")

@@ -161,8 +161,10 @@ class Choice:
         }
 
     def __str__(self) -> str:
-        table = [HEADINGS, *self.rows()]
-        widths = [max(len(row[at]) for row in table) for at in range(len(HEADINGS))]
+        parted = [one.replace("-", "- ").split() for one in HEADINGS]  # so 80 columns are enough
+        heads = [("", *parts) if len(parts) == 1 else parts for parts in parted]
+        table = [*zip(*heads, strict=True), *self.rows()]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in table]
         return "\n".join(lines)
 

@@ -3,15 +3,12 @@
 import json
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-
-from secfc.api.choose_k import HEADINGS, Choice, choose_members
+from secfc.api.choose_k import choose_members
 from secfc.api.options import ChooseOptions
 from secfc.cli.command_options import Choosing
 from secfc.cli.consent import comparing, consenting
 from secfc.cli.inputs import members_of, tables_of
-from secfc.cli.render import console, faults_line, log_file, our_warnings, threshold_line
+from secfc.cli.render import console, faults_line, log_file, our_warnings, say, threshold_line
 from secfc.errors import ParameterError, missing
 from secfc.tables.outputs import check_file
 from secfc.tables.reading import party_names, row_ids
@@ -43,7 +40,7 @@ def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plo
     out = console()
     out.print(threshold_line(choice.job))
     faults_line(out, choice.faults, choice.job, list(map(str, files)))
-    out.print(choice_table(choice))
+    say(f"Numbers of clusters, compared on one sharing\n{choice}")
     knee = (
         "the inertia has no knee"
         if choice.knee is None
@@ -51,22 +48,6 @@ def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plo
     )
     measure = "silhouette" if choice[choice.best].silhouette is not None else "Calinski-Harabasz measure"
     out.print(f"* best of its column; the {measure} is best at k = {choice.best}, {knee}")
-
-
-def choice_table(choice: Choice) -> Table:
-    """The table of candidates, at most 80 columns wide."""
-    table = Table(
-        title="Numbers of clusters, compared on one sharing",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for heading in HEADINGS:
-        table.add_column(heading.replace("-", "-\n").replace(" ", "\n"), justify="right", no_wrap=True)
-    for row in choice.rows():
-        table.add_row(*row)
-    return table
 
 
 def _check_plot(path: Path) -> None:

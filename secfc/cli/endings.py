@@ -12,7 +12,7 @@ import secfc
 from secfc.cli import INTERRUPTED
 from secfc.cli.render import error_console
 from secfc.errors.escaping import shown
-from secfc.protocol.job.retired import retired_choice, retired_command, retired_option
+from secfc.protocol.job.retired import retired_choice
 
 _REFUSED = 2
 _MOST_OF_LINE = 5000  # characters of an error's line, which may list the columns of a wide file
@@ -54,19 +54,13 @@ def plain_endings() -> Iterator[None]:
 
 @contextmanager
 def told_what_serves_instead() -> Iterator[None]:
-    """Add what serves instead to an error about an option, a value or a command that was retired."""
+    """Add what serves instead to an error about a value that was retired."""
     try:
         yield
-    except Exception as error:
-        message, option = getattr(error, "message", ""), getattr(error, "param", None)
-        value = message.split("'")[1] if "is not one of" in message and "'" in message else ""
-        instead = (
-            retired_option(getattr(error, "option_name", ""))
-            or retired_choice(getattr(option, "name", ""), value)
-            or retired_command(message)
-        )
-        if instead:
-            error.message = f"{message.rstrip('.')}; {instead}"  # type: ignore[attr-defined]
+    except typer.BadParameter as error:
+        value = error.message.partition("'")[2].partition("'")[0]
+        if error.param is not None and (instead := retired_choice(error.param.name or "", value)):
+            error.message = f"{error.message.rstrip('.')}; {instead}"
         raise
 
 

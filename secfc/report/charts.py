@@ -67,7 +67,7 @@ class Chart:
         return " ".join(f"{one.x:.1f},{one.y:.1f}" for one in self.points)
 
 
-def descent(values: Sequence[float], *, x_label: str, y_label: str) -> Chart | None:
+def descent(values: Sequence[float]) -> Chart | None:
     """The remaining fraction of the fall from the first value to the last, on a logarithmic axis.
 
     Values equal to the last one have no logarithm and are drawn at an extra tick. None unless values fall.
@@ -88,7 +88,7 @@ def descent(values: Sequence[float], *, x_label: str, y_label: str) -> Chart | N
     marks = sorted({round(last * part / 4) for part in range(5)})
     return Chart(
         points=tuple(
-            Point(*place(at), f"{x_label} {at + 1}: {number_text(value, 6)}", 3 if last < 60 else 1.5)
+            Point(*place(at), f"iteration {at + 1}: {number_text(value, 6)}", 3 if last < 60 else 1.5)
             for at, value in enumerate(values)
         ),
         joined=True,
@@ -100,8 +100,8 @@ def descent(values: Sequence[float], *, x_label: str, y_label: str) -> Chart | N
             ),
             Tick(HEIGHT - _BOTTOM, "0"),
         ),
-        x_label=x_label,
-        y_label=y_label,
+        x_label="iteration",
+        y_label="fall to come",
     )
 
 

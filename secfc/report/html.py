@@ -66,7 +66,7 @@ class Figures:
     @property
     def convergence(self) -> Chart | None:
         """How the inertia fell; None if it did not."""
-        return descent(self.history, x_label="iteration", y_label="fall to come") if self.history else None
+        return descent(self.history) if self.history else None
 
 
 @dataclass(frozen=True, kw_only=True)

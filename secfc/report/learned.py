@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from secfc.kmeans.score import KEPT
-from secfc.protocol.job.cases import Deposited, LabelsOnly, Predict, Union
+from secfc.protocol.job.cases import Deposited, Predict, Union
 from secfc.protocol.job.job import Job
 
 
@@ -55,13 +55,7 @@ def who_learned_what(
         Learned(
             f"{job.ell + job.t} or more clients together", "every row, exactly, if they pool their shares"
         ),
-        *(
-            _of_program(rounds, called, job)
-            if job.own_labels
-            else _of_comparers(job, rounds, called)
-            if isinstance(job.disclosure, LabelsOnly)
-            else _of_server(job, rounds)
-        ),
+        *(_of_program(rounds, called, job) if job.own_labels else _of_server(job, rounds)),
     ]
     if not job.max_liars and not job.own_labels:
         lines.append(
@@ -83,30 +77,25 @@ def who_learned_what(
             )
         if job.opened.spread is not None:
             what, least = "the exact mean and standard deviation", f", which are at least {job.opened.spread}"
-        size = ", its size"
         lines.append(
             Learned(
                 f"{told}, because all consented",
-                f"{what} of every column in every final cluster{size} and, without their own rows, of the "
-                f"others' rows in it{least}",
+                f"{what} of every column in every final cluster, its size and, without their own rows, "
+                f"of the others' rows in it{least}",
             )
         )
     return lines
 
 
 def _of_server(job: Job, rounds: int) -> list[Learned]:
-    centres = "the centres of all sets"
-    server = f"the exact distance of every row to {centres}, in {rounds} rounds; no row and no centre"
-    lines = [
-        Learned("the server", server),
+    exact = f"the exact distance of every row to the centres of all sets, in {rounds} rounds"
+    return [
+        Learned("the server", f"{exact}; no row and no centre"),
         Learned(
             "the server, because the disclosure is 'coded'",
             "also every client's coded distances, so squared distances for each segment of "
             f"{job.width} columns, and products with masks",
         ),
-    ]
-    return [
-        *lines,
         Learned(
             "the server, from exact distances",
             "possibly by how much any two rows differ in each column: once centres span all columns, it can "
@@ -115,21 +104,6 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
         Learned(
             "the server with a client that owns two rows, or with two opened centres",
             "possibly every row: known points determine order, signs and shifts",
-        ),
-    ]
-
-
-def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Learned]:
-    dealer, first, second = [called[one] for one in job.comparers]
-    distances = f"the exact distance of every row to the centres of all sets of {rounds} rounds"
-    inertias = "the inertia of each k, which the summary has, and of one cluster"
-    return [
-        Learned("the server", inertias if job.method.compared else "nothing else"),
-        Learned(f"{dealer} with {first}", "what the server learns with disclosure 'coded'"),
-        Learned(f"{second} with {dealer} or {first}", distances),
-        Learned(
-            "one of those that compare, if it lied",
-            "possibly every row, from some dozen rounds on; max_liars does not prevent it",
         ),
     ]
 

@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 from secfc.errors import ParameterError
 from secfc.errors.codes import Code, code_of_read
 from secfc.errors.escaping import shown
-from secfc.protocol.job.retired import retired_choice, retired_option
+from secfc.protocol.job.retired import retired_choice
 
 Keys = tuple[str | int, ...]  # path of a value: names of keys, and positions in lists
 MAX_BYTES = 1 << 22  # larger files are refused; 4 MiB hold the ranges of 100,000 columns
@@ -197,8 +197,6 @@ def fault_text(schema: type[FileSchema], fault: Mapping[str, Any]) -> str:
     keys, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
     shown = shown_keys(keys) or "the file"
     if kind == "extra_forbidden":
-        if instead := retired_option(str(keys[-1])):
-            return f"{shown}: {instead}"
         possible = _possible(schema, keys[:-1])
         near = get_close_matches(str(keys[-1]), possible, n=1)
         meant = f"; did you mean {near[0]}?" if near else ""

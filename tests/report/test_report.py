@@ -180,7 +180,7 @@ def test_with_membership_privacy_nobody_learns_how_many_rows_a_client_holds():
 
 
 def test_the_curve_has_a_step_down_for_each_tenth_and_the_last_values_on_the_axis():
-    chart = descent([110.0, 20.0, 11.0, 10.1, 10.0, 10.0], x_label="iteration", y_label="inertia")
+    chart = descent([110.0, 20.0, 11.0, 10.1, 10.0, 10.0])
     heights = [point.y for point in chart.points]
     assert np.diff(heights) == pytest.approx(
         [(chart.bottom - chart.top) / 4] * 3 + [heights[4] - heights[3], 0]

@@ -23,7 +23,6 @@ from secfc.protocol.job.option_checks import (
     check_seed,
 )
 from secfc.protocol.job.options import AgreedClustering, choices_of, options_of
-from secfc.protocol.job.retired import retired_option
 from secfc.protocol.job.thresholds import (
     COMPARERS,
     MAX_CLIENTS,
@@ -166,10 +165,9 @@ def _of_comparers(job: Job) -> _Rules:
         return
     for client in comparers:
         check_positive("comparers", client)
-    reserves = f"; reserves: {retired_option('reserves')}" if len(comparers) > COMPARERS else ""
     yield (
         not COMPARERS == len(set(comparers)) == len(comparers),
-        f"comparers: three different parties are needed; given were {_clients(comparers)}{reserves}",
+        f"comparers: three different parties are needed; given were {_clients(comparers)}",
     )
     yield (
         {one for one in comparers if one > job.n} != set(range(job.n + 1, job.parties + 1)),
