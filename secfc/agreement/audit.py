@@ -19,11 +19,7 @@ class Finding:
 
 
 def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
-    """Check a summary against the auditor's own agreement, roster included; the summary is not trusted.
-
-    Findings are of the job, each party's signature, signers unknown, whether the statements agree and, where
-    owners deposit rows, of what is in the store.
-    """
+    """Check a summary, which is not trusted, against the auditor's own agreement, roster included."""
     same = summary.agreement == agreement.to_json()
     of_file = f"those of the job file ({agreement.digest.hex()[:16]})"
     text = f"job and roster are {of_file}" if same else f"job or roster in it are not {of_file}"

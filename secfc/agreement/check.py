@@ -25,10 +25,9 @@ class Checked:
 
 
 def check_site(site: Site) -> Checked:
-    """Check key, certificate, limits, date, site file and rows of a site against its copy of the job.
+    """Check everything of a site against its copy of the job.
 
-    Raises a SecFCError with a line for everything that is wrong. A line has the limit, or the column and how
-    many rows do not fit, and never a value. Nothing leaves the site.
+    Raises a SecFCError with a line for everything that is wrong, and never a value.
     """
     agreement, identity = read_job(site.job), read_key(site.key)
     wrong: list[SecFCError] = []

@@ -80,11 +80,7 @@ class RosterSchema(FileSchema):
 
 @dataclass(frozen=True)
 class Consortium:
-    """All parties and the coordinator, which runs the server.
-
-    `read_roster` checks that names and keys differ. A roster that is still being collected may have no
-    coordinator, but a job needs one.
-    """
+    """All parties and the coordinator. A roster may have none while it is collected, but a job needs one."""
 
     members: tuple[Member, ...]  # clients, client 1 first
     coordinator: Member | None = None
@@ -131,10 +127,7 @@ class Consortium:
             raise _not_in_roster(f"{file}: not the key that the roster has for the coordinator")
 
     def number_of(self, name: str, key: bytes, *, file: Path) -> int:
-        """Client number of the party with this name and public key.
-
-        Raises AgreementError if no party has that name, or if its key is not the one in the file.
-        """
+        """Client number of a party; AgreementError unless it is in the roster with the key in the file."""
         if name not in self.names:
             raise AgreementError(f"{name!r} is not in the roster ({', '.join(self.names)})")
         number = self.names.index(name) + 1
@@ -176,8 +169,7 @@ def add_members(
 ) -> Consortium:
     """Append parties, a coordinator and helpers to a roster file, which is created if it does not exist.
 
-    Existing text is kept. Raises ParameterError if the file is not, or would not be, a valid roster. The file
-    is unchanged then.
+    Existing text is kept. ParameterError, and an unchanged file, if the result is no valid roster.
     """
     text = _HEAD
     if path.exists():

@@ -25,10 +25,9 @@ def write_job(
     ell: int,
     seed: int | None,
 ) -> None:
-    """Write a job file that must not exist; `columns` are texts such as "age=0:120".
+    """Write a new job file; `columns` are texts such as "age=0:120". Its roster need not exist yet.
 
-    Its roster is `roster.toml` beside it, which need not exist yet. Raises ParameterError with the answer
-    that cannot be used. Nothing is written then.
+    ParameterError names the answer that cannot be used. Nothing is written then.
     """
     if not 0 < days <= _MOST_DAYS:
         raise ParameterError(f"--days: 1 to {_MOST_DAYS} are possible, {days} was given")

@@ -208,8 +208,7 @@ class Agreement:
 def read_job(path: Path) -> Agreement:
     """The agreement of a job file and of the roster and schema files that it names.
 
-    Raises ParameterError with file and line, what is wrong and what is possible; ThresholdError for too few
-    clients.
+    ParameterError has file and line, what is wrong and what is possible.
     """
     file = TomlFile(path)
     schema = file.check(JobSchema)
@@ -375,10 +374,7 @@ def _columns(
 
 
 def _prepared_columns(preparation: Schema, fault: Fault) -> tuple[dict[str, Range], list[Range]]:
-    """The prepared columns, and ranges that bound a row: of a category's columns at most one is 1.
-
-    Raises ParameterError if a range depends on values that are opened later, or a name is not printable.
-    """
+    """The prepared columns, and ranges that bound a row: of a category's columns at most one is 1."""
     try:
         ranges = preparation.ranges
     except ParameterError as error:

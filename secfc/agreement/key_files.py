@@ -51,10 +51,7 @@ def key_words(public: bytes) -> str:
 
 
 def write_new_key(path: Path) -> Identity:
-    """Make a key and write its private part, readable by its owner only (PKCS #8 in PEM).
-
-    Raises ParameterError if the file exists or cannot be written. A key is never overwritten.
-    """
+    """Make a key and write its private part (PKCS #8 in PEM). A key is never overwritten."""
     private = Ed25519PrivateKey.generate()
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     write_new(path, pem, mode=OWNER_ONLY)
@@ -62,11 +59,7 @@ def write_new_key(path: Path) -> Identity:
 
 
 def read_key(path: Path) -> Identity:
-    """The key in a private key file.
-
-    Raises ParameterError if it cannot be read, if others may read it too, or if it holds another kind of key.
-    The text never shows the content.
-    """
+    """The key in a private key file, which others may not read. Errors never show the content."""
     text = read_private_text(path, what="a private key")
     try:
         key = load_pem_private_key(text.encode(), password=None)

@@ -73,10 +73,8 @@ class SiteRows:
 def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     """The site's rows, with columns in the job's order and under the job's names; no rows for a helper.
 
-    With a preparation these are the unprepared columns, checked against the schema. Raises DataError with the
-    site and a line for everything that is wrong. A line has the column, how many rows do not fit and the
-    first of them, never a value. Raises ParameterError if the site file does not fit the job, or if a
-    library for the site's database is missing.
+    With a preparation these are the unprepared columns, checked against the schema. A DataError has a line
+    for everything that is wrong: the column, how many rows do not fit and the first of them, never a value.
     """
     site.check_inputs(agreement)
     source, name, job = site.source, site.party, agreement.job

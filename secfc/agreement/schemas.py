@@ -52,10 +52,7 @@ _NUMBER_OR_AUTO = Annotated[Any, PlainValidator(_number_or_auto)]
 
 
 def with_options(of: type, *, required: bool = False) -> Callable[[type[Model]], type[Model]]:
-    """Give a pydantic model the options of a class of `secfc.protocol.job.options` as further fields.
-
-    If `required`, a file must have all of them; else each has its default.
-    """
+    """Give a pydantic model the options of a class of `secfc.protocol.job.options` as further fields."""
     types = {name: _NUMBER_OR_AUTO if Auto in get_args(one) else one for name, one in types_of(of).items()}
     more: dict[str, Any] = {
         one.name: (types[one.name], ... if required else one.default) for one in fields(of)

@@ -18,10 +18,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
-    """Write a file that must not exist yet. A process that is killed leaves no part of it at the path.
-
-    Raises ParameterError if it exists (it is not changed) or cannot be written.
-    """
+    """Write a file that must not exist yet. A process that is killed leaves no part of it at the path."""
     draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
     with write_errors(str(path)):
         try:
@@ -60,10 +57,7 @@ def of_base64(text: str, size: int, *, kind: str = "") -> bytes | None:
 
 
 def read_private_text(path: Path, *, what: str) -> str:
-    """A file of UTF-8 text that only its owner may read; errors call it `what`, such as "a private key".
-
-    Raises ParameterError if it cannot be read, or if others may read it too.
-    """
+    """A text file that only its owner may read; errors call it `what`, such as "a private key"."""
     text = read_text(path)
     if sys.platform != "win32":
         mode = stat.S_IMODE(path.stat().st_mode)

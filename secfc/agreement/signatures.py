@@ -52,10 +52,7 @@ def sign_job(agreement: Agreement, party: str, identity: Identity) -> Signature:
 
 
 def standing(agreement: Agreement, signatures: list[Signature]) -> dict[str, str]:
-    """For each party "signed", or what is wrong, client 1 first.
-
-    One valid signature of the job is enough, even if the party has signed other jobs too.
-    """
+    """For each party "signed", or what is wrong. One valid signature is enough."""
     found = {}
     for name in agreement.names:
         states = [_state(agreement, one) for one in signatures if one.party == name]
@@ -88,10 +85,7 @@ def check_signed(agreement: Agreement, path: Path) -> None:
 
 
 def read_signatures(path: Path, text: str | None = None) -> list[Signature]:
-    """The signatures in a file, none if there is no file; ParameterError with file and line.
-
-    `text` replaces the content of the file, if given.
-    """
+    """The signatures in a file, none if there is no file. `text` replaces its content, if given."""
     if text is None and not path.exists():
         return []
     return TomlFile(path, text).check(SignaturesSchema).signature
@@ -100,8 +94,7 @@ def read_signatures(path: Path, text: str | None = None) -> list[Signature]:
 def collect(agreement: Agreement, path: Path, added: list[Signature]) -> dict[str, str]:
     """Add signatures to a job's file and remove useless ones; return the new standing of each party.
 
-    Raises AgreementError if an added signature is from no party, for another job, or wrong. The file is
-    unchanged then.
+    AgreementError, and an unchanged file, if an added signature is from no party, for another job, or wrong.
     """
     for one in added:
         if one.party not in agreement.names:

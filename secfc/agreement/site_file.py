@@ -219,10 +219,7 @@ class Site:
 
 
 def read_site(path: Path) -> Site:
-    """The site file; relative paths in it are relative to its folder.
-
-    Raises ParameterError with file and line, what is wrong and what is possible.
-    """
+    """The site file; relative paths in it are relative to its folder."""
     file = TomlFile(path)
     schema = file.check(SiteSchema)
     folder = path.absolute().parent

@@ -110,10 +110,7 @@ class Summary(FileSchema):
 
 
 def difference(stated: Mapping[str, Hashable]) -> str | None:
-    """Parties that state another value than most of these parties do, as a text. None if all state the same.
-
-    Without a majority all are named: nobody knows who is wrong.
-    """
+    """Parties that state another value than most do, as a text; all without a majority. None if all agree."""
     if len(set(stated.values())) <= 1:
         return None
     usual, count = Counter(stated.values()).most_common(1)[0]
@@ -165,16 +162,10 @@ def write_summary(
 
 
 def statement_of(values: object, *, name: str) -> SignedStatement:
-    """A signed statement that another party sent. Its form is checked, its signature is not.
-
-    Raises ParameterError with the sender's name.
-    """
+    """A signed statement that another party sent. Its form is checked, its signature is not."""
     return check_values(values, SignedStatement, name=name)
 
 
 def read_summary(path: Path) -> Summary:
-    """The summary in a file. Its form is checked, its signatures are not.
-
-    Raises ParameterError with the file, and the line or key.
-    """
+    """The summary in a file. Its form is checked, its signatures are not."""
     return check_values(read_json(path, most=MOST_SUMMARY), Summary, name=str(path))

@@ -33,10 +33,7 @@ def in_lines(words: str) -> list[str]:
 
 
 def check_words(text: str) -> str:
-    """Words that a person typed, in one line and lower case.
-
-    Raises ParameterError if a word is not in the list, their number is wrong, or the checksum is wrong.
-    """
+    """Words that a person typed, in one line and lower case. ParameterError names the wrong word."""
     words = text.lower().split()
     known = set(_scheme().wordlist)
     for at, word in enumerate(words, 1):

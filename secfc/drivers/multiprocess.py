@@ -1,11 +1,7 @@
 """A simulation with one OS process per client on this machine. The server is in this process.
 
-The coordinator and the callees are those of runs across machines. Calls go over pipes. A client is lost if
-its process ends, if it breaks (`secfc.drivers.calls.failures.ends_run`), or if it does not answer a call
-within the deadline. The run continues while enough clients are left.
-
-Clients seal their messages to each other. But this process has all rows and gives every client its private
-key, so sealing hides nothing from it.
+A client is lost if its process ends, if it breaks, or if it does not answer a call within the deadline.
+This process has all rows and gives every client its private key, so sealing hides nothing from it.
 """
 
 import secrets
@@ -32,10 +28,7 @@ FOR_EVER = threading.TIMEOUT_MAX / 4  # seconds: stands for no deadline
 
 
 def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Outcome:
-    """Run the protocol with one process per client. Every process has ended on return.
-
-    Raises a party's own error, or TooManyFaultsError if too few clients' processes are left.
-    """
+    """Run the protocol with one process per client. Every process has ended on return."""
     compiled = _compile(setup)
     run = secrets.token_bytes(RUN_ID_BYTES)
     keys = [secrets.token_bytes(KEY_BYTES) for _ in range(setup.job.parties + 1)]

@@ -43,10 +43,7 @@ class Post:
             self._between.append((header, data))
 
     def take(self) -> list[Posted]:
-        """The next message, and those after it that are delivered with it. Empty if none waits.
-
-        They are for different clients and of one phase.
-        """
+        """The next message, and those of its phase to other clients that go with it. Empty if none."""
         waiting = self._between or self._others
         found = [waiting.popleft()] if waiting else []
         while waiting and len(found) < self._most:

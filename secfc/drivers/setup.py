@@ -81,10 +81,7 @@ class Setup:
         return self.job.names_of(self.names)
 
     def input_of(self, party: int) -> dict[str, Any]:
-        """Rows, start labels, weights, row IDs and limits of a party, as arguments of `Client`.
-
-        A helper and a member of a committee have no rows.
-        """
+        """Rows, start labels, weights, row IDs and limits of a party, as arguments of `Client`."""
         rows = self.rows if self.committee is None else None
         given = {"rows": rows, "start": self.starts, "weights": self.weights, "ids": self.ids}
         own: dict[str, Any] = {

@@ -27,9 +27,7 @@ from secfc.sharing.deposits import Call, Intake
 class SimulatedParty(TakingPart):
     """A client of a simulation, with the methods that a callee needs before and during a run.
 
-    Its data are those that `give` wrote: number, name, job, roster, private key, limits and salt.
-    Then as arrays its rows, and digests of row IDs, start labels and weights if the job has them. In a
-    committee: keys of owners and their deposits.
+    Its data are those that `give` wrote.
     """
 
     def __init__(self, given: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:

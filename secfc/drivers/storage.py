@@ -22,8 +22,7 @@ def allocator(storage: Path | None, *, name: str) -> Allocate:
     """Allocator of a client's shares: in memory, or in a file of its own in this folder.
 
     Only its owner can read the file. It has no name once it is open (on Windows: once the run has ended), so
-    no file is left however the run ends. Its space is reserved when it is made, so a disk that becomes full
-    later does not end the process. Raises StorageError if the file cannot be made.
+    no file is left however the run ends. Its space is reserved when it is made.
     """
     if storage is None:
         return in_memory

@@ -26,8 +26,8 @@ def take(
 ) -> list[Message]:
     """Return the replies to a message. For a refused one of another client: none, and `note` gets the reason.
 
-    Raises MessageError for a bad message of the server, or for one that this client needs and nobody can
-    replace. In a program this is a CheatError that names the sender, because it ends the run for all.
+    A bad message of the server, or one that this client needs and nobody can replace, is an error. In a
+    program it is a CheatError that names the sender, because it ends the run for all.
     """
     try:
         return receive()

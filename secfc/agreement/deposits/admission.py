@@ -83,10 +83,7 @@ def unpacked(file: bytes) -> tuple[Certificate, bytes]:
 def admit(
     agreement: Agreement, *, member: int, identity: Identity, number: int, name: str, key: bytes
 ) -> str:
-    """The text of a certificate file for an owner.
-
-    Raises AgreementError for a name in the roster, or a number that this member may not assign.
-    """
+    """The text of a certificate file. AgreementError for a name in the roster."""
     if name.lower() in _taken(agreement):
         raise AgreementError(f"{name!r} is a name in the roster; an owner of rows needs another name")
     signature = identity.sign(_statement(agreement, member, number, key, name))

@@ -22,8 +22,7 @@ _SHOWN = 20
 def check_deposits(statements: Sequence[Statement], agreement: Agreement) -> list[str]:
     """What was checked, a line each; AgreementError, or StorageError, for the first thing that does not hold.
 
-    The statements' signatures have been checked. Each names what all members held: a run has no parties that
-    differ in this.
+    The statements' signatures have been checked.
     """
     silent = [one.party for one in statements if not (one.deposits and one.holdings)]
     if silent:
@@ -56,10 +55,7 @@ def check_deposits(statements: Sequence[Statement], agreement: Agreement) -> lis
 
 
 def _certificate(deposits: Deposits, call: Call, owner: int, said: bytes, name: str) -> Certificate:
-    """The certificate of an owner of this name whose deposit has this digest.
-
-    AgreementError where the store has none.
-    """
+    """The certificate of an owner of this name whose deposit has this digest."""
     for member in range(1, call.job.n + 1):
         try:
             certificate, deposit = deposits.deposit(member, owner)

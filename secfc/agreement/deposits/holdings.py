@@ -219,10 +219,7 @@ def call_of(agreement: Agreement, keys: Sequence[bytes] | None = None) -> Call:
 
 
 def deposit_in(file: bytes | None, owner: int) -> tuple[Certificate, bytes]:
-    """The certificate and the deposit in an owner's file, neither checked.
-
-    MessageError where there is no file, or it is of another owner.
-    """
+    """The certificate and the deposit in an owner's file, not checked. MessageError for another's file."""
     if file is None:
         raise MessageError("there is no such file")
     certificate, deposit = unpacked(file)
@@ -303,10 +300,7 @@ class Deposits:
         return sorted(set(map(int, names)))  # a store may list a file twice
 
     def deposit(self, member: int, owner: int) -> tuple[Certificate, bytes]:
-        """What an owner has left for a member, and its certificate, as `deposit_in`.
-
-        Also raises StorageError as `Store.read`.
-        """
+        """What an owner has left for a member, and its certificate, as `deposit_in` and `Store.read`."""
         return deposit_in(self.store.read(self.piece(member, owner), most=self.most_bytes), owner)
 
     def write(self, member: int, certificate: Certificate, deposit: bytes) -> None:

@@ -63,8 +63,7 @@ def store_of(where: str, folder: Path) -> str:
 class Store:
     """Small files by path, written completely. StorageError, with the path, if one cannot be read or written.
 
-    `where` is a result of `store_of`. ParameterError if the library for a URL is missing, or for a path that
-    is not names and "/" between them.
+    `where` is a result of `store_of`.
     """
 
     def __init__(self, where: str) -> None:
@@ -91,11 +90,7 @@ class Store:
         return self._tried(path, lambda: self._files.read(path, size))
 
     def names(self, path: str, wanted: Callable[[str], object] = _PART.fullmatch) -> list[str]:
-        """Names of files and folders in a folder, in no order; none where there is no folder.
-
-        Those that are not wanted take no memory, but in an object store's library, which lists a folder as a
-        whole: some 1 KB for each file.
-        """
+        """Names of files and folders in a folder, in no order. Those that are not wanted take no memory."""
         return self._tried(path, lambda: [one for one in self._files.names(path) if wanted(one)])
 
     def _tried(self, path: str, act: Callable[[], T]) -> T:

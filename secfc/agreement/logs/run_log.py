@@ -114,10 +114,7 @@ class RunLog:
 
     @classmethod
     def header_of(cls, path: Path) -> dict[str, Any] | None:
-        """The header of a log that no process has open. None, and the same errors, as `resume`.
-
-        A file without a header stays: another process may be about to write one.
-        """
+        """The header of a log that no process has open. A file without one stays: it may be new."""
         log = cls._opened(path)
         if log is None:
             return None

@@ -87,8 +87,7 @@ class Callee:
     def end(self) -> None:
         """Forget rows and shares of a run that the coordinator has not closed.
 
-        If the run can continue, its log stays for another process. Otherwise this writes the party's labels,
-        evidence and statement, if there are any.
+        If the run can continue, its log stays. Otherwise labels and statement are written.
         """
         with self._lock:
             self._stopped = True

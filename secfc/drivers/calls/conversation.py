@@ -87,10 +87,7 @@ class Conversation:
                 self._changed.notify()
 
     def taken(self, answer: Answer) -> None:
-        """Record that the coordinator has taken an answer, live or from its log before the start.
-
-        Raises MessageError if the answer does not fit the stream to the site.
-        """
+        """Record that the coordinator has taken an answer, live or from its log before the start."""
         with self._changed:
             self._outgoing.reach(answer.position)
             self._more, self._untaken = answer.kind is Kind.MORE, None

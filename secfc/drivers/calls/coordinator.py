@@ -365,10 +365,7 @@ class Coordinator:
             self.timeline.append((standing.phase, standing.round, time.monotonic() - self._started))
 
     def _lose(self, client: int, error: SecFCError) -> list[Message]:
-        """Continue without a site. Return what the others are sent.
-
-        Raises if the others cannot finish, or must not (`ends_run`).
-        """
+        """Continue without a site, unless its error ends the run. Return what the others are sent."""
         name = self._name(client)
         text = str(error) if str(error).startswith(name) else f"{name}: {error}"
         self.lost[client] = error

@@ -59,8 +59,7 @@ class CoordinatorLog:
     def of_job(cls, folder: Path, agreement: "Agreement") -> tuple[Self, "Agreement"]:
         """The log of the job's run if it has not ended, otherwise of a new run, and the run's agreement.
 
-        A new run is bound to the deposits that members have signed last. A run that goes on stays bound to
-        those with which it began, so the store is not read. Raises the errors of `resume` and `deposited`.
+        A run that goes on stays bound to the deposits with which it began, so the store is not read.
         """
         path = folder / log_name(agreement)
         log = cls.resume(path)
@@ -110,11 +109,7 @@ class CoordinatorLog:
 
 
 def agreement_of_run(agreement: "Agreement", logs: Path | None) -> "Agreement":
-    """The agreement to which `CoordinatorLog.of_job` binds the job's run. It begins no log.
-
-    `logs` is the folder of logs, None for a run without a log. Raises the errors of `RunLog.header_of` and
-    `deposited`.
-    """
+    """The agreement to which `CoordinatorLog.of_job` binds the job's run, with its folder of logs, if any."""
     header = None if logs is None else RunLog.header_of(logs / log_name(agreement))
     return _with_deposits(agreement, None if header is None else header["begun"])
 

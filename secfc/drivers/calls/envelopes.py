@@ -184,10 +184,7 @@ class Outgoing:
         return piece
 
     def reach(self, position: int) -> None:
-        """Forget the first `position` bytes of the stream, which the party has.
-
-        Raises MessageError if so many were not sent, or if the party had more before.
-        """
+        """Forget the stream up to `position`. MessageError if it is not after the last piece, or not sent."""
         if not self._taken <= position - self.position <= len(self._rest):
             raise MessageError(f"an answer: {position} bytes of the stream are said to be taken")
         del self._rest[: position - self.position]
@@ -212,8 +209,6 @@ class Incoming:
 
         `most` is called for each message after those before it were taken. `position` is where the piece
         begins in the stream: bytes that came before are skipped. Without it the piece follows the last.
-        Raises MessageError for a gap, or if a larger message is announced than the recipient takes: then
-        pending bytes are forgotten.
         """
         if position is not None:
             if position > self.position:

@@ -53,10 +53,7 @@ def write_array(stream: BinaryIO, array: NDArray[Any]) -> None:
 
 
 def read_frame(stream: BinaryIO, *, kinds: Collection[bytes] = ()) -> tuple[bytes, bytes] | None:
-    """The next frame's kind and payload, None at the end of the stream. `kinds` are allowed, by default all.
-
-    Raises EOFError if the stream ends inside the frame, NoFrameError if it is not one of ours.
-    """
+    """The next frame's kind and payload, None at the end. `kinds` are allowed, by default all."""
     head = stream.read(_HEAD.size)
     if not head:
         return None

@@ -1,8 +1,4 @@
-"""The program of one party's process. It reads calls on standard input and writes answers on standard output.
-
-`secfc.drivers.calls.pipes` starts it. It has one client and only that client's rows: those that the caller of
-a simulation gave it, or those that its site file names.
-"""
+"""The program of one party's process: it reads calls on standard input, and answers on standard output."""
 
 import logging
 import os
@@ -24,8 +20,7 @@ if TYPE_CHECKING:  # simulations have no site files
 def main() -> int:
     """Run one party to its end. Return the exit status.
 
-    Our own errors are reported with their text, others only with type and place. With a site file, errors are
-    reported without text (`_files`).
+    A simulated party's errors are reported with their text, those of a site without (`_files`).
     """
     try:
         with (

@@ -70,10 +70,7 @@ class PartyProcess:
             raise
 
     def send(self, data: bytes, timeout: float) -> bytes | None:
-        """The answer to a call. None if there is none within the seconds given, or the call was dropped.
-
-        Raises SecFCError if the process has ended and is not started again.
-        """
+        """The answer to a call. None if there is none within the seconds given, or the call was dropped."""
         if self._lost is not None:
             raise self._lost
         until = time.monotonic() + timeout

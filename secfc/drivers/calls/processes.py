@@ -107,10 +107,7 @@ class ForkServer:
         return f"ForkServer({', '.join(self._arguments)})"
 
     def start(self) -> Process:
-        """A new process of `party_process`, in its own session: Ctrl-C goes to the driver only.
-
-        Raises PartyError if none can be started.
-        """
+        """A new process of `party_process`, in its own session: Ctrl-C goes to the driver only."""
         if not CAN_FORK:
             return _program("party_process", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         with self._lock:

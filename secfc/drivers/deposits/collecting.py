@@ -61,7 +61,7 @@ class Member:
 
     @classmethod
     def of(cls, site: Site) -> "Member":
-        """Raises AgreementError if the site is no member, or a party has not signed the job.
+        """AgreementError if the site is no member, or a party has not signed the job.
 
         ParameterError if the store is where the member keeps its own files: others may write to a store.
         """
@@ -91,8 +91,7 @@ class Member:
     def admit(self, keys: Sequence[Path]) -> list[Path]:
         """Write a certificate next to each file of a public key, unless it is there. Return the paths.
 
-        The member counts numbers by files of its own. AgreementError if it has no number left, or has
-        admitted another key with the same name.
+        The member counts numbers by files of its own.
         """
         assert self.agreement.owners is not None
         most, folder = self.agreement.owners.most, self._own / "owners"
@@ -158,8 +157,6 @@ class Member:
 
         A member that has closed them before signs the same holding again, without the owners in `without`.
         What it has signed, and its labels of owners, are written to the store again.
-        Raises AgreementError before the last day of deposits is over, or if there is none to sign. Raises
-        ParameterError for an unknown number.
         """
         deposits, last = Deposits.of(self.agreement), self.last_holding()
         assert self.agreement.owners is not None
@@ -276,11 +273,7 @@ class Collected:
         return f"Collected(member={self._shelf.member})"
 
     def keep(self, named: Deposited) -> None:
-        """Keep only the deposits of a job, and write them to the log of the run.
-
-        Raises AgreementError unless it has signed that it holds them, StorageError with the owner if the
-        store has one no more.
-        """
+        """Keep only the deposits of a job, and write them to the log of the run."""
         owners = named.included
         held = {owner: self._held.get(owner, (0, b"")) for owner in owners}
         said = digest_of({owner: one for owner, (_, one) in held.items()})
@@ -317,10 +310,7 @@ class Collected:
         )
 
     def store(self, keep: Callable[[PackedResidues, int], None], primes: int) -> int:
-        """Read the deposits, check them again, and give shares to `keep` (`Intake.store`).
-
-        Raises StorageError with the owner if one is not the deposit that this member signed.
-        """
+        """Read the deposits, check them again, and give shares to `keep` (`Intake.store`)."""
         start, logged = 0, None if self._log is None else self._logged(self._log)
         for block in self._shelf.blocks(self._held, logged):
             found = block.intake.held
@@ -350,10 +340,7 @@ class Collected:
 
 
 def with_deposits(site: Site, agreement: Agreement) -> Agreement:
-    """The agreement of a run at this site. If owners deposit rows: with the deposits that count.
-
-    A helper holds no deposits. It uses the holdings that all members have signed.
-    """
+    """The agreement of a run at this site, with the deposits that count. A helper holds none of its own."""
     if agreement.owners is None or agreement.helps(site.party):
         return deposited(agreement)
     return Member.of(site).closed().agreement

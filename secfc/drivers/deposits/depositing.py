@@ -69,11 +69,7 @@ class Opened:
 
 
 class Depositor:
-    """An owner, from its site file and certificate.
-
-    The constructor raises AgreementError if a party has not signed the job, or the certificate is not for the
-    job and this site.
-    """
+    """An owner, from its site file and certificate. AgreementError if a party has not signed the job."""
 
     def __init__(self, site: Site) -> None:
         self._site, agreement = site, read_job(site.job)
@@ -88,11 +84,7 @@ class Depositor:
         return f"Depositor({self._site.party!r})"
 
     def deposit(self) -> int:
-        """Write a file for each member. Return the number of rows. The last deposit before closing counts.
-
-        Raises AgreementError once the deposits are closed, and the errors of
-        `secfc.agreement.check.check_site`.
-        """
+        """Write a file for each member. Return the number of rows. The last deposit before closing counts."""
         agreement, name = self.agreement, self._site.party
         assert agreement.owners is not None
         until = agreement.owners.until
@@ -121,9 +113,7 @@ class Depositor:
     def open(self) -> list[Opened]:
         """Open the labels that members wrote for this owner in each run. Write those that are new.
 
-        Raises AgreementError without a receipt, TooManyFaultsError or StorageError if no run has enough right
-        shares and none has new labels, AgreementError if its folder has results of another job, and DataError
-        if the site's rows are not the deposited ones.
+        An error of a run is raised if no other run has new labels.
         """
         receipts, call = list(self._kept()), self._call()
         if not receipts:

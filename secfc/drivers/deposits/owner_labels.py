@@ -19,11 +19,7 @@ def owner_labels(sealed: Mapping[int, bytes]) -> bytes:
 
 
 def labels_for(file: bytes, number: int, *, rows: int, k: int) -> bytes:
-    """What a member has sealed to an owner of at most so many rows.
-
-    Empty if there is nothing, or if the file is invalid in what is read: at most the records of `number`
-    owners.
-    """
+    """What a member has sealed to an owner of at most so many rows. Empty if nothing is valid."""
     at, before = 0, 0
     while at + _RECORD.size <= len(file):
         owner, size = _RECORD.unpack_from(file, at)

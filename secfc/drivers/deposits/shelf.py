@@ -23,10 +23,7 @@ class Block:
 
 
 class Shelf:
-    """The deposits that are for one member.
-
-    Those that it has `signed` are not checked again: `Intake` says why.
-    """
+    """The deposits for one member. Those that it has `signed` are not checked again: `Intake` says why."""
 
     def __init__(
         self,

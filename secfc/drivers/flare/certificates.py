@@ -117,11 +117,7 @@ def signing_request(key: RSAPrivateKey, name: str) -> str:
 
 
 def requested_key(pem: str, *, party: str, name: str) -> RSAPublicKey:
-    """The public key of a party's signing request, which the owner of the key has made.
-
-    Raises ParameterError, with `name`, for another party's request, another kind of key, a text with other
-    contents, and a request that the key has not signed.
-    """
+    """The public key of a party's signing request, which the key has signed. ParameterError with `name`."""
     try:
         request = x509.load_pem_x509_csr(pem.encode())
         whole = request.public_bytes(Encoding.PEM).decode() == pem and request.is_signature_valid

@@ -45,10 +45,7 @@ _DATA = "data"  # the only entry of a message: our bytes
 
 
 class SiteExecutor(Executor):  # type: ignore[misc]
-    """A site. Rows, key, limits and job come from its site file.
-
-    From FLARE's job it takes only signatures of the other parties, and verifies them.
-    """
+    """A site. From FLARE's job it takes only signatures of the other parties, and verifies them."""
 
     def __init__(self, signatures: object = "") -> None:
         super().__init__()
@@ -91,8 +88,7 @@ class SiteExecutor(Executor):  # type: ignore[misc]
 class CoordinatorController(Controller):  # type: ignore[misc]
     """The coordinator of a job file that `secfc.drivers.flare.jobs.export_job` named.
 
-    A resumable coordinator keeps a log in the server's kit. An interrupted job continues when it is submitted
-    again.
+    If `resumable` it keeps a log in the server's kit. An interrupted job continues when submitted again.
     """
 
     def __init__(self, job: str, deadline: float, resumable: bool) -> None:

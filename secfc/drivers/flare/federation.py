@@ -28,8 +28,7 @@ def free_port() -> int:
 class Federation:
     """A server and sites, provisioned in a new folder, which is not removed.
 
-    `ports` are the ports of this machine at which sites reach the server, by default the server's own. The
-    caller forwards from other ports.
+    `ports` are those at which sites reach the server, if the caller forwards from other ports.
     """
 
     def __init__(self, folder: Path, sites: Sequence[str], *, ports: Mapping[str, int] | None = None) -> None:
@@ -80,8 +79,7 @@ class Federation:
     def start(self, *names: str) -> None:
         """Start these parties, by default all, and wait until the server knows all running sites.
 
-        A restarted server knows no sites: a job submitted too early would run without some. Raises PartyError
-        with the sites that have not registered, or with one whose process has ended.
+        A restarted server knows no sites: a job submitted too early would run without some.
         """
         names = names or (SERVER, *self.sites)
         for name in names:

@@ -1,7 +1,4 @@
-"""FLARE's server and sites as processes on this machine, and the server's jobs. They end with their starter.
-
-Jobs are submitted and queried with FLARE's own commands.
-"""
+"""FLARE's server and sites as processes on this machine, which end with their starter, and jobs."""
 
 import errno
 import fcntl
@@ -39,10 +36,7 @@ _LOCK_TRIES, _LOCK_SECONDS = 10, 0.02
 
 @contextmanager
 def only_one(kit: Path) -> Iterator[None]:
-    """Hold the lock of a kit. The system releases it when this process ends or is killed.
-
-    Raises PartyError if another command holds it.
-    """
+    """Hold the lock of a kit. PartyError if another command holds it."""
     with _lock(kit, fcntl.LOCK_EX) as free:
         if not free:
             raise PartyError(f"{kit}: another secfc consortium start or run uses this kit and was left alone")
@@ -252,9 +246,8 @@ class ServerProcess(KitProcess):
         """Submit a job's folder and wait until its summary is written or FLARE has ended the job.
 
         `each` is called in every poll. Returns FLARE's job number and a copy of the summary, or None if the
-        job ended before. Raises PartyError if the server has ended, if FLARE has not begun the job after
-        `begin` seconds, or if the job has not ended after `timeout` seconds. In the last two cases it aborts
-        the job.
+        job ended before. A job that FLARE has not begun after `begin` seconds, or that has not ended after
+        `timeout` seconds, is aborted with a PartyError.
         """
         number: str = self._nvflare("job", "submit", "-j", str(job.resolve()))["job_id"]
         submitted = asked = time.monotonic()

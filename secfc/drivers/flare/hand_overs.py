@@ -136,17 +136,10 @@ def read_request(path: Path) -> RequestSchema:
 
 
 def read_consortium(path: Path) -> tuple[ConsortiumSchema, Consortium]:
-    """A consortium file with its roster. The coordinator of that roster must have signed the file.
+    """A consortium file with its roster, whose coordinator must have signed the file.
 
     To know whose file it is, parties compare the roster's words with each other. Their signatures show later
     that all have the same job.
-
-    Raises
-    ------
-    ParameterError
-        With the file, and the line or the part that is wrong.
-    AgreementError
-        The coordinator's key has not signed it.
     """
     file = TomlFile(path)
     schema = file.check(ConsortiumSchema)

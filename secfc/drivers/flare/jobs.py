@@ -32,8 +32,7 @@ def job_of(argument: str) -> Path:
 def take_signatures(site_file: Path, text: object) -> None:
     """Add the signatures from a FLARE job to those in the folder of a site's job, unless it has all.
 
-    The site's own roster verifies each. Raises SecFCError if one is wrong or not of the site's job. Then
-    none is added.
+    The site's own roster verifies each. Nothing is added if one is wrong.
     """
     job = read_site(site_file.resolve()).job
     agreement, path = read_job(job), signatures_path(job)
@@ -45,10 +44,7 @@ def take_signatures(site_file: Path, text: object) -> None:
 
 
 def least_sites(agreement: Agreement) -> int:
-    """How many sites, including helpers, must be there when a job begins.
-
-    With membership privacy, or if data is prepared first, all must be there from the start.
-    """
+    """How many sites, including helpers, must be there when a job begins."""
     job = agreement.job
     needs_all = isinstance(job.rows, Union) or bool(agreement.opened)
     return (job.n if needs_all else job.threshold) + job.helpers
@@ -69,10 +65,8 @@ def _decoded(text: str, what: str) -> str:
 def export_job(file: Path, folder: Path, *, deadline: float, kit: Path | None = None) -> None:
     """Write the new folder for a FLARE server on this machine. It has configuration only, no code.
 
-    All parties' signatures are in the folder of the job file. Sites get them with the job. With the server's
-    `kit` the run is resumable: an interrupted run of the job, whose log is in the kit, goes on with the
-    deposits with which it began. AgreementError if a party has not signed, or a member has not closed the
-    deposits of owners. Also raises the errors of `agreement_of_run`.
+    Sites get all parties' signatures with the job. With the server's `kit` the run is resumable: an
+    interrupted run of the job, whose log is in the kit, goes on with the deposits with which it began.
     """
     signed = signatures_path(file)
     agreement = agreement_of_run(read_job(file), None if kit is None else kit / LOGS)

@@ -58,10 +58,7 @@ def organisation_of(name: str, role: Role) -> str:
 
 
 def check_name(name: str, *, what: str) -> None:
-    """Raise ParameterError, with `what`, for a name that FLARE's command line takes for another value.
-
-    `parse_vars` is FLARE's parser. It takes 12, 1e5, 1_000, nan, n, yes and others for numbers and booleans.
-    """
+    """ParameterError, with `what`, for a name such as 12, nan or yes, which FLARE takes for another value."""
     from nvflare.fuel.utils.argument_utils import parse_vars  # noqa: PLC0415 - most of this file needs no FLARE
 
     for value in (name, organisation_of(name, "client")):
@@ -72,10 +69,7 @@ def check_name(name: str, *, what: str) -> None:
 
 
 def check_path(kit: Path) -> None:
-    """Raise ParameterError for the path of a kit, or of Python, that FLARE does not pass on whole to a job.
-
-    FLARE joins the command of a job with blanks, and `shlex` splits it. FLARE fills in braces in its files.
-    """
+    """ParameterError for the path of a kit, or of Python, that FLARE does not pass on whole to a job."""
     for path in (str(kit.resolve()), sys.executable):
         try:
             words = shlex.split(path, comments=True)

@@ -52,8 +52,7 @@ def make_kit(
 ) -> None:
     """Write the startup kit of a participant into a new folder. `home` is its later path.
 
-    `files` are its private "key", its "certificate" and that of the "authority", PEM. Raises ParameterError
-    if FLARE's provisioner fails.
+    `files` are its private "key", its "certificate" and that of the "authority", PEM.
     """
     project = Project(name=address.project, description="")
     ports = {"fed_learn_port": address.port, "admin_port": address.port, "default_host": address.host}

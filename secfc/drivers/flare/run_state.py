@@ -21,10 +21,7 @@ _ROOM = 200  # characters
 
 
 class StandingFile:
-    """Writes the state of a run into a file, every second if it has changed, and at the end.
-
-    A thread calls `said`. Write errors are ignored, because nothing depends on the file.
-    """
+    """Writes the state of a run, as `said` returns it, into a file, every second if it has changed."""
 
     def __init__(self, path: Path, said: Callable[[], str]) -> None:
         self._path, self._said, self._last = path, said, ""

@@ -56,10 +56,7 @@ def run_server(
     """Start the server, wait for sites, run the signed job, and stop. Return the summary's text.
 
     The kits are in the job's folder. After `wait` seconds the job runs without absent sites, if
-    `without_absent` is set and enough are there. Raises AgreementError if a party has not signed the job or
-    the key in the folder is not the roster's. Raises PartyError if sites are missing, FLARE does not begin
-    the job within the deadline, or the job has not ended after `timeout` seconds, and before anything else if
-    another command uses the server's kit. Raises ParameterError if the server's port is in use.
+    `without_absent` is set and enough are there.
     """
     agreement, folder = read_job(job), job.absolute().parent
     key = folder / COORDINATOR_KEY
@@ -118,10 +115,7 @@ def run_site(site: Site, *, timeout: float, say: Say) -> Path:
     """Take part in a run of the site's job until it has ended here. Return the run's folder of results.
 
     From now on the kit uses this site file. With a storage, another call continues after the site's process
-    was killed or its run interrupted. Raises AgreementError if the site has not signed the job, or party or
-    key of the site file are not those of the kit. Raises LimitError if the site file refuses the job. Raises
-    PartyError if another command uses the kit, the run ended here without a statement, or has not ended after
-    `timeout` seconds.
+    was killed or its run interrupted.
     """
     kit = _kit(site.job.parent / KIT)
     check_path(kit)
@@ -169,12 +163,7 @@ def _take_part(site: Site, process: KitProcess, *, timeout: float, say: Say) -> 
 
 
 def told_of(file: Path) -> tuple[KitProcess, tuple[str, str] | None]:
-    """The FLARE process of a site file, or of a coordinator's job file. Also its last state, with the time.
-
-    Another command may have started the process.
-
-    Raises ParameterError for a file without a startup kit.
-    """
+    """The FLARE process of a site file or of a coordinator's job file, and its last state with the time."""
     folder = file.absolute().parent
     if (folder / SERVER).is_dir():
         process: KitProcess = KitProcess(_kit(folder / SERVER), SERVER)

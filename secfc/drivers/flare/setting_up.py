@@ -67,8 +67,7 @@ def request(
 ) -> Path:
     """Make a party's keys, its site file and its request in a folder. Return the request's path.
 
-    `data` is the table [data] of the site file. Without it the party is a helper, or in a committee. Raises
-    ParameterError if one of the files exists or cannot be written. Then no file is left.
+    `data` is the table [data] of the site file. Without it the party is a helper, or in a committee.
     """
     check_party(member_name, organisation)
     check_path(folder / FOLDER / KIT)
@@ -101,8 +100,7 @@ def request(
 def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -> Agreement:
     """Make a consortium of the parties that requested it: its keys, its kits and the file to hand over.
 
-    The order of requests is that of client numbers. SecFCError names the file and the fault. Then `out` is
-    unchanged.
+    The order of requests is that of client numbers.
     """
     check_new_folder("--out", out)
     check_path(out / SERVER)
@@ -148,10 +146,7 @@ def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -
 
 
 def accept(file: Path, site: Site) -> Consortium:
-    """Accept a consortium file: write job, roster and startup kit into the new folder of the site's job.
-
-    SecFCError names the file and the fault. Then no file is left.
-    """
+    """Accept a consortium file: write job, roster and startup kit into the new folder of the site's job."""
     schema, consortium = read_consortium(file)
     consortium.number_of(site.party, read_key(site.key).public, file=site.key)
     tls_key = site.key.with_name(TLS_KEY)

@@ -45,9 +45,6 @@ def run_agreed(
     `sites` are the site files of all parties, in any order. The summary is also written when the run fails
     after a party has begun it. Without a deadline a party is lost only when its process has ended. With
     `resumable` a log in the folder `LOGS` lets another call continue an interrupted run.
-
-    Raises AgreementError before any process starts if the key is not the coordinator's in the roster, or a
-    member has not closed the deposits of owners. Later it raises a party's own error, with its name.
     """
     check_deadline(deadline)
     check_signed(agreement, signatures_path(file))
@@ -101,10 +98,7 @@ def log_path(file: Path, agreement: Agreement) -> Path:
 def _bound(
     agreement: Agreement, file: Path, *, resumable: bool
 ) -> Iterator[tuple[CoordinatorLog | None, Agreement]]:
-    """The coordinator's log, if it keeps one, and the agreement of its run, with the deposits that count.
-
-    The folder of the log is deleted with the last log.
-    """
+    """The coordinator's log, if it keeps one, and the agreement of its run, with the deposits that count."""
     path = log_path(file, agreement)
     if not resumable or RunLog.header_of(path) is None:
         agreement.check_date(datetime.now(UTC).date())  # a resumed run began in time

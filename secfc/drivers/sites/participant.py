@@ -55,11 +55,7 @@ LABELS, CENTRES, SPREADS, SIZES = "labels.csv", "centres.csv", "spreads.csv", "s
 
 
 class Participant(TakingPart):
-    """A party from its site file.
-
-    The constructor raises ParameterError for an unusable file, LimitError for a job that exceeds the site's
-    limits, AgreementError if its key is not the roster's or a party has not signed the job.
-    """
+    """A party from its site file, if the job keeps its limits and all parties have signed it."""
 
     def __init__(self, site: Site, agreement: Agreement) -> None:
         self._site, self.agreement = site, agreement
@@ -102,8 +98,7 @@ class Participant(TakingPart):
         """The log of the calls of a run, new or resumed. None without a folder for it.
 
         The coordinator begins no other run of a job while one can continue. So logs of other runs of the job
-        are deleted. Raises InUseError while another process of this site works on the run, StorageError for a
-        log of another run or of other rows or one that was changed, and the errors of `open`.
+        are deleted.
         """
         path = self._past.log_path(run)
         self._read(run, goes_on=path is not None and path.exists())
@@ -125,11 +120,7 @@ class Participant(TakingPart):
         return log
 
     def open(self, run: bytes) -> list[bytes | memoryview]:
-        """Take part in a run. Return its first messages, encoded.
-
-        Raises AgreementError before anything is read or sent if this run was already done or the job has
-        expired.
-        """
+        """Take part in a run that is new, of a job that has not expired. Return its first messages."""
         if self._of_run is None:
             self._read(run)
         storage = self._site.storage

@@ -37,8 +37,7 @@ def write_statement(folder: Path, signed: SignedStatement) -> None:
 class PastRuns:
     """A site's files about the runs of a job.
 
-    Each run in which the site shared anything has an empty file next to its results, the run's *mark*. The
-    files count the runs.
+    Each run in which the site shared anything has an empty file next to its results, which counts it.
     """
 
     def __init__(self, site: Site, agreement: Agreement) -> None:
@@ -58,10 +57,7 @@ class PastRuns:
         return sorted(bytes.fromhex(path.name) for path in found)
 
     def statement(self, run: bytes) -> SignedStatement | None:
-        """The statement of a run whose results were written. None if there is none.
-
-        Raises ParameterError if a site cannot have written it so.
-        """
+        """The statement of a run whose results were written. None if there is none."""
         path = self._results / run.hex() / STATEMENT
         if not path.exists():
             return None
@@ -73,10 +69,7 @@ class PastRuns:
 
     @contextmanager
     def new_results(self, run: bytes) -> Iterator[Path]:
-        """A folder for a run's files. It is moved to the results if the block succeeds.
-
-        Raises ParameterError, with the site's name, if something cannot be written. Then no file is left.
-        """
+        """A folder for a run's files. It is moved to the results if the block succeeds, and else deleted."""
         target = self._results / run.hex()
         with write_errors(f"{self.name}: results: {self._results}"), drafted(target) as draft:
             yield draft
@@ -112,11 +105,7 @@ class PastRuns:
             )
 
     def count(self, run: bytes) -> None:
-        """Write the mark of a run before the run shares anything. So the run counts however it ends.
-
-        Raises the errors of `check_date` and `check`: then the run is not counted. StorageError if the mark
-        cannot be written.
-        """
+        """Write the mark of a run before the run shares anything. So the run counts however it ends."""
         mark, made = self._mark(run), False
         try:
             if not mark.exists():

@@ -33,9 +33,7 @@ class SiteFiles(PastRuns):
         """The digest to which a run is bound here, with the deposits that count if owners deposit rows.
 
         They are those of the run's log. So a run goes on if a member closes the deposits again, or nobody can
-        read the store. For a run without a log they are those that members have signed last. The participant
-        takes part in that run. The store is read once for a run. Raises the errors of `RunLog.header_of` and
-        `with_deposits`.
+        read the store. For a run without a log they are those that members have signed last.
         """
         if self._agreement.owners is None:
             return self.terms.digest
