@@ -23,7 +23,6 @@ from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.drivers.sites.participant import Participant
 from secfc.errors import (
     AgreementError,
-    DataError,
     DuplicateIdError,
     LimitError,
     ParameterError,
@@ -154,46 +153,6 @@ def test_a_site_keeps_shares_of_no_more_rows_than_its_own_file_says(organisation
     organisations.write_site("south", more="[limits]\nmost_rows = 3\n")
     with pytest.raises(LimitError, match=r"^south: limit-rows: "):
         run(organisations)
-
-
-@pytest.mark.processes
-def test_a_site_with_another_job_refuses_by_name(organisations):
-    copy = organisations.folder / "copy"
-    copy.mkdir()
-    (copy / "job.toml").write_text(organisations.job.read_text().replace("k = 2", "k = 3"))
-    (copy / "roster.toml").write_text(organisations.roster.read_text())
-    original, organisations.job = organisations.job, copy / "job.toml"
-    organisations.sign()
-    organisations.job = original
-    organisations.replace(organisations.site("south"), '"job.toml"', '"copy/job.toml"')
-    with pytest.raises(AgreementError, match=r"^south: not-agreed: "):
-        run(organisations)
-    assert not (organisations.folder / "results-south").exists()
-
-
-@pytest.mark.processes
-def test_a_site_whose_limits_the_job_breaks_refuses_before_anything_is_read(organisations):
-    organisations.write_site("west", data='path = "missing.csv"\n', more="[limits]\nleast_t = 2\n")
-    with pytest.raises(LimitError, match=r"^west: limit: "):
-        run(organisations)
-    assert (
-        "west.toml:10: west refuses the job: limits.least_t"
-        in (organisations.folder / "west.log").read_text()
-    )
-    assert not (organisations.folder / "results-west").exists()
-    summary = read_summary(organisations.folder / "summary.json")
-    assert all(one.statement.ended.startswith("LimitError: limit at west") for one in summary.statements)
-
-
-@pytest.mark.processes
-def test_a_site_without_its_rows_says_so(organisations):
-    (organisations.folder / "west.csv").unlink()
-    with pytest.raises(DataError, match=r"^west: missing-file: "):
-        run(organisations)
-    summary = read_summary(organisations.folder / "summary.json")
-    (west,) = (one.statement for one in summary.statements if one.statement.party == "west")
-    assert west.sent == {}
-    assert west.introductions is None
 
 
 def test_all_parties_must_have_signed_and_be_given_once(organisations):
@@ -349,14 +308,6 @@ def test_a_party_states_its_end_once_and_shows_no_secret(organisations):
     assert party.close("again") is None
     assert repr(party) == "Participant('south')"
     assert sorted(path.name for path in results(organisations, "south").iterdir()) == ["statement.json"]
-
-
-def test_a_folder_of_results_that_cannot_be_made_is_told(organisations):
-    (organisations.folder / "results-south").write_text("in the way")
-    party = participant(organisations)
-    party.open(RUN)
-    with pytest.raises(ParameterError, match=r"^south: results: .*results-south: File exists"):
-        party.close(LEFT_OUT)
 
 
 def test_a_run_takes_place_once(organisations):

@@ -83,7 +83,6 @@ class Coordinator:
         self.meter = Meter(clock=time.thread_time)
         self._watch = Watch(run=run.hex(), job=terms.job, meter=self.meter, on_progress=on_progress)
         self.lost: dict[int, SecFCError] = {}  # parties that were lost, and why
-        self.ended: dict[int, str] = {}  # how the run ended for clients, by their reports
         self.statements: dict[int, SignedStatement] = {}  # of clients with files of their own
         # Phases and rounds, and seconds until they began in this process.
         self.timeline: list[tuple[str, int, float]] = []
@@ -412,10 +411,7 @@ class Coordinator:
         if report.get("statement") is not None and not self._terms.simulated:
             from secfc.agreement.statement import statement_of  # noqa: PLC0415 - simulations have none
 
-            signed = statement_of(report["statement"], name=self._name(client))
-            self.statements[client], self.ended[client] = signed, signed.statement.ended
-        elif self._terms.simulated and "ended" in report:
-            self.ended[client] = str(report["ended"])
+            self.statements[client] = statement_of(report["statement"], name=self._name(client))
         for key, value in seconds_of(report, name=self._name(client)).items():
             self.meter.seconds[key] += value
 

@@ -34,30 +34,15 @@ pytestmark = pytest.mark.usefixtures("clock")
 # Faults of a network
 
 
-def test_a_call_whose_answer_was_lost_is_repeated_and_not_handled_twice(organisations):
-    lost = set()
+@pytest.mark.parametrize("lost", ["call", "answer"])
+def test_what_was_lost_is_repeated_and_not_handled_twice(organisations, lost):
+    before = set()
 
     def spoil(site, call, deliver):
-        answer = deliver()
-        if (site, call.number) in lost:
-            return answer
-        lost.add((site, call.number))
-        return None
-
-    made = organisations(20, 10, 30)
-    network = Network(made, spoil=spoil)
-    network.run()
-    assert_exact(made, network)
-
-
-def test_a_call_that_was_lost_is_repeated(organisations):
-    lost = set()
-
-    def spoil(site, call, deliver):
-        if (site, call.number) in lost:
-            return deliver()
-        lost.add((site, call.number))
-        return None
+        first = (site, call.number) not in before
+        before.add((site, call.number))
+        answer = None if first and lost == "call" else deliver()
+        return None if first else answer
 
     made = organisations(20, 10, 30)
     network = Network(made, spoil=spoil)
