@@ -19,7 +19,6 @@ from secfc.errors import (
 )
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
-from secfc.tables.ids import row_ids
 
 pytestmark = pytest.mark.processes
 
@@ -67,9 +66,7 @@ def test_a_member_s_process_refuses_a_deposit_that_was_changed(at):
 
 
 def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_show(setup_of, started):
-    ids = [list(range(5)), [], list(range(10, 17))]
-    held = [row_ids(one, key=bytes(32), name="party") for one in ids]
-    setup = replace(setup_of(ids_cap=12), ids=held, salt=bytes(16))
+    setup = setup_of(ids=True, salt=bytes(16))
 
     def kill(progress):
         if progress.phase == "union" and started[1].poll() is None:
