@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import standstill
 from support.clinics import Clinics
 from support.organisations import Organisations
 from support.setups import make
@@ -15,12 +14,6 @@ from secfc.drivers.setup import Setup
 @pytest.fixture(scope="session")
 def setup_of() -> Callable[..., Setup]:
     return make
-
-
-@pytest.fixture
-def deadlines_pass_at_a_standstill(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deadlines are not in seconds: they pass when no party can continue."""
-    standstill.patch(monkeypatch)
 
 
 @pytest.fixture
