@@ -108,12 +108,13 @@ def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -
     file = TomlFile(job)
     prepares = "prepare" in file.values
     check_job_names(file, prepares=prepares)
-    asked = {path: read_request(path) for path in requests}
+    asked = [read_request(path) for path in requests]
     publics = {
-        one.name: requested_key(one.tls, party=one.name, name=str(path)) for path, one in asked.items()
+        one.name: requested_key(one.tls, party=one.name, name=str(path))
+        for path, one in zip(requests, asked, strict=True)
     }
-    members = [one.member for one in asked.values() if not one.helper]
-    helpers = [one.member for one in asked.values() if one.helper]
+    members = [one.member for one in asked if not one.helper]
+    helpers = [one.member for one in asked if one.helper]
     if not members:
         raise ParameterError("REQUESTS: a party with rows is needed")
     with whole_folder("--out", out) as draft:
