@@ -54,12 +54,10 @@ class MembershipRow(Setting):
 
     n_iter: int
     labels_equal: bool
-    union_seconds: float
     share_seconds: float
     round_seconds: float
     ordinary_share_seconds: float
     ordinary_round_seconds: float
-    union_bytes: int
     share_bytes: int
     round_bytes: int
     ordinary_share_bytes: int
@@ -104,12 +102,10 @@ def measure_case(case: Case, *, precision: int = PRECISION) -> Iterator[Membersh
         **stated(hidden.job, m=case.m, residues=most_primes(asked, case.k)),
         n_iter=hidden.n_iter,
         labels_equal=hidden.n_iter == ordinary.n_iter and all(np.array_equal(a, b) for a, b in both),
-        union_seconds=seconds["union"],
         share_seconds=seconds["share"],
         round_seconds=seconds["iterate"] / rounds,
         ordinary_share_seconds=ordinary_seconds["share"],
         ordinary_round_seconds=ordinary_seconds["iterate"] / ordinary_rounds,
-        union_bytes=sent["union"],
         share_bytes=sent["share"],
         round_bytes=sent["iterate"] // rounds,
         ordinary_share_bytes=ordinary_sent["share"],

@@ -262,15 +262,11 @@ Move = tuple[str, str, str]
 """From a state to a state, and the message that does it."""
 
 CLIENT_MOVES: tuple[Move, ...] = (
-    ("identify", "union", "Plan"),
     ("identify", "iterate", "Plan"),
-    ("union", "iterate", "last UnionCheck"),
     ("iterate", "done", "the program ends"),
 )
 SERVER_MOVES: tuple[Move, ...] = (
-    ("identify", "union", "last Hello"),
     ("identify", "share", "last Hello"),
-    ("union", "share", "last UnionOpening"),
     ("share", "iterate", "whose rows are in"),
     ("iterate", "done", "the program ends"),
 )

@@ -140,8 +140,7 @@ class Agreement:
     def phases(self) -> tuple[Phase, ...]:
         """The phases of a run, in order."""
         prepare: tuple[Phase, ...] = ("prepare",) if self.opened else ()
-        union: tuple[Phase, ...] = ("union",) if isinstance(self.job.rows, Union) else ()
-        return (*prepare, "identify", *union, "share", "iterate", "reveal")
+        return (*prepare, "identify", "share", "iterate", "reveal")
 
     def to_json(self) -> str:
         """The canonical content of job and roster: two agreements are equal if and only if their texts are.

@@ -82,7 +82,7 @@ def progress_bar(
         def show(standing: Progress) -> None:
             room = out.width - width - _AROUND
             match standing.phase:
-                case "identify" | "union" | "share":
+                case "identify" | "share":
                     done = n - standing.waiting_for
                     note = f"{done} of {n} clients, {bytes_text(standing.sent_bytes)}"
                     bar.update(task, description=standing.phase, total=n, completed=done, note=note)

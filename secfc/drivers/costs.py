@@ -64,7 +64,7 @@ class Sent:  # noqa: PLW1641 - it grows, so it has no hash
 
     def add(self, envelope: Envelope, size: int) -> None:
         """Add a message."""
-        kind, phase, _, sender, recipient, round_, _ = envelope
+        kind, phase, _, sender, recipient, round_ = envelope
         key = phase, kind, sender, round_, size
         recipients = self.groups.get(key)
         if recipients is None:

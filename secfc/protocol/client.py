@@ -5,26 +5,19 @@ from collections.abc import Sequence
 from secfc.crypto.handshake import PairSecrets, Session
 from secfc.crypto.identity import Identity
 from secfc.crypto.randomness import MaskSource
-from secfc.errors import MessageError, ParameterError
+from secfc.errors import DataError, MessageError, ParameterError
+from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.kernels import Choose, choose
+from secfc.protocol.client_identify import ClientIdentify
+from secfc.protocol.client_program import ClientProgram
 from secfc.protocol.context import Allocate, ClientContext, HeldDeposits, in_memory
 from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.messages import (
-    KINDS,
-    BetweenClients,
-    Message,
-    Step,
-    UnionCheck,
-    UnionDeal,
-)
+from secfc.protocol.messages import KINDS, BetweenClients, Message, Plan, Step
 from secfc.protocol.messages.accepted import Sizes, check_envelope
 from secfc.protocol.messages.wire import Envelope
-from secfc.protocol.phases.client_identify import ClientIdentify
-from secfc.protocol.phases.client_phase import ClientPhase
-from secfc.protocol.phases.client_union import check_ids
 from secfc.protocol.states import State
 from secfc.psu.tokens import RowIds
 from secfc.sharing.row_checks import check_labels, check_rows, check_weights
@@ -92,7 +85,7 @@ class Client:
                 raise ParameterError(f"{name}: weights of rows only, and always, where the job has weights")
             if weights is not None:
                 check_weights(weights, name=name, m=rows.shape[0])
-            check_ids(ids, name=name, m=rows.shape[0], job=job)
+            _check_ids(ids, name=name, m=rows.shape[0], job=job)
         self.number, self._job, self._run = number, job, session.run
         self._ended, self._sizes, self._deposits = False, Sizes(job), deposits
         self._tolerates_liars = job.max_liars > 0
@@ -116,7 +109,7 @@ class Client:
         )
         identify = ClientIdentify(context, rows=rows, ids=ids, ephemeral=ephemeral, secrets=secrets)
         self._hello = identify.hello
-        self.phase: ClientPhase = identify
+        self.phase: ClientIdentify | ClientProgram = identify
 
     def __repr__(self) -> str:
         return f"Client(number={self.number}, state={self.state.value})"
@@ -142,7 +135,7 @@ class Client:
 
     @property
     def union_rows(self) -> Ints | None:
-        """The numbers of its own rows in the union, shape (m_j,), int64, once the union is found."""
+        """The numbers of its own rows in the union, shape (m_j,), int64, once all rows are shared."""
         return self.phase.union_rows
 
     @property
@@ -180,22 +173,20 @@ class Client:
         """
         check_envelope(message, run=self._run, me=self.number, job=self._job, state=self.state)
         try:
-            self.phase, messages = self.phase.step(message)
+            if isinstance(self.phase, ClientIdentify) and isinstance(message, Plan):
+                early, self.phase = self.phase.early, self.phase.join(message)
+                return self.phase.begin(early)
+            return self.phase.step(message)
         except MessageError:
             raise
         except Exception:
             self._ended = True
             raise
-        return messages
 
     def needs(self, kind: str, sender: int) -> bool:
         """Whether no party can replace a message of this type from this client."""
-        job = self._job
-        match kind:
-            case UnionDeal.__name__ | UnionCheck.__name__:
-                return isinstance(job.rows, Union)
-            case Step.__name__:  # of clients that do not compare some may be lost, or lie
-                return sender in job.comparers or not self._tolerates_liars
+        if kind == Step.__name__:  # of clients that do not compare some may be lost, or lie
+            return sender in self._job.comparers or not self._tolerates_liars
         return kind in _NEEDED
 
     def unreadable(self, header: Envelope) -> list[Message]:
@@ -206,3 +197,15 @@ class Client:
         if header.kind == Step.__name__ and self._tolerates_liars:
             return self.phase.unreadable(header.sender)
         return []
+
+
+def _check_ids(ids: RowIds | None, *, name: str, m: int, job: Job) -> None:
+    """Raise ParameterError or DataError unless a client of m rows has the IDs that the job needs."""
+    if (ids is not None) != isinstance(job.rows, Union):
+        raise ParameterError(f"{name}: IDs are needed exactly if the job has ids_cap")
+    if ids is None or not isinstance(job.rows, Union):
+        return
+    if len(ids) != m:
+        raise DataError(f"{name}: {len(ids)} IDs for {m} rows", code=Code.BAD_ID)
+    if m > job.rows.cap:
+        raise DataError(f"{name}: more rows than ids_cap, {job.rows.cap}", code=Code.UNION)

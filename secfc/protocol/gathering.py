@@ -1,20 +1,27 @@
-"""Who still takes part in a run, and whether those are enough.
+"""Who still takes part in a run, whether those are enough, and who keeps others waiting.
 
 With A liars tolerated, R + A answers that agree are right. A polynomial of degree below R that differs from
 phi agrees with it in at most R - 1 of them, so it differs in more than A.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from secfc.errors import TooManyFaultsError
+from secfc.errors.codes import Code
+from secfc.protocol.job.cases import Predict, Union
 from secfc.protocol.job.job import Job
+from secfc.protocol.messages import PREPARING
+from secfc.sharing.own_rows import UNION_IS_OPEN
+
+Carried = Callable[[str, int, int], int]
+"""Number of messages of a type, given by name, that were carried from one client to another."""
 
 
 class Gathering:
     """The clients and helpers that take part, and those that do not, with reasons."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, *, prepares: bool) -> None:
+        self._job, self.prepares = job, prepares
         self.round = 0  # number of the current round, from 1
         self.absent: set[int] = set()  # not waited for, until they send something again
         self.left_out: dict[int, str] = {}  # reasons; their rows are not in, and they take no part
@@ -44,10 +51,42 @@ class Gathering:
         """Liars that may still be among the clients."""
         return max(0, self._job.max_liars - len(self.liars) - self._silenced)
 
-    def leave_out(self, clients: Mapping[int, str]) -> None:
-        """Leave out clients, each for a reason. TooManyFaultsError if too few are left."""
+    def leave_out(self, clients: Mapping[int, str], *, planned: bool) -> None:
+        """Continue without the rows of some clients, each for a reason, before the plan or after it.
+
+        TooManyFaultsError when the run needs one of them, or too few are left to answer or to compare.
+        """
+        for client, reason in clients.items():
+            self.check_dispensable(client, reason, planned=planned)
         self.left_out.update(clients)
         self.require(len(self.members))
+        self.require_comparers()
+
+    def check_dispensable(self, client: int, reason: str, *, planned: bool) -> None:
+        """Raise TooManyFaultsError if the run cannot do without a client's rows."""
+        job, code = self._job, None
+        if self.prepares:
+            # Before means and deviations are opened, the others wait for it. Afterwards centres, spreads or
+            # the inertia of the others would reveal its values by difference.
+            text = (
+                f"client {client}: {reason}; no party can be left out, because the opened means and "
+                f"deviations include all {job.n} parties' values"
+            )
+        elif isinstance(job.method, Predict):
+            text = (
+                f"client {client}: {reason}; a prediction can leave no party out, because the centres "
+                "are means of all parties' rows"
+            )
+        elif isinstance(job.rows, Union):
+            text = (
+                f"client {client} is absent before all rows were shared; with membership privacy no client "
+                "can be left out, because every client holds a part of every row"
+            )
+            if planned:
+                text, code = text + UNION_IS_OPEN, Code.UNION_OPENED
+        else:
+            return
+        raise TooManyFaultsError(text, code=code, clients=[client])
 
     def silence(self, clients: Collection[int], liars: int) -> None:
         """Use nothing of these clients, of whom `liars` or more lie. Raises what `require` does."""
@@ -99,3 +138,17 @@ class Gathering:
         called = self._job.called
         texts = [f"{name}: {', '.join(map(called, sorted(who)))}" for name, who in groups.items() if who]
         return "; ".join(texts) or "no client is missing"
+
+
+def preparing_late(awaited: Collection[int], *, n: int, carried: Carried) -> tuple[int, ...]:
+    """The awaited parties that must act while rows are prepared.
+
+    A client sends a type only when it has all messages of the type before. So the first incomplete type
+    decides.
+    """
+    clients = range(1, n + 1)
+    for kind in PREPARING:
+        late = [i for i in awaited if any(not carried(kind.__name__, i, j) for j in clients if j != i)]
+        if late:
+            return tuple(late)
+    return tuple(awaited)

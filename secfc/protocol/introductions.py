@@ -97,9 +97,11 @@ class Introductions:
         return max(one.smallest for one in self._hellos.values())
 
     def layout(self) -> Layout:
-        """The rows of each client or owner: as deposited, otherwise as the clients said."""
+        """The rows of each client or owner: as deposited, most of a union, otherwise as the clients said."""
         if isinstance(self._job.rows, Deposited):
             return Layout(self._job.rows.owners, deposited=True)
+        if isinstance(self._job.rows, Union):
+            return Layout((self._job.rows.cap,) * self._job.n, common=True)
         rows = {j: one.rows for j, one in self._hellos.items()}
         return Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1)), weights=self._all_weights())
 

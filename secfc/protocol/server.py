@@ -7,16 +7,55 @@ from secfc.crypto.randomness import MaskSource
 from secfc.errors import ParameterError
 from secfc.kernels import Choose, choose
 from secfc.kmeans.clustering import LabelResult
-from secfc.protocol.gathering import Gathering
+from secfc.protocol.gathering import Carried, Gathering, preparing_late
+from secfc.protocol.introductions import Introductions
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.messages import SERVER, Hello, Message
 from secfc.protocol.messages.accepted import Sizes, check_envelope
-from secfc.protocol.phases.server_identify import ServerIdentify
-from secfc.protocol.phases.server_phase import ServerContext, ServerPhase
 from secfc.protocol.progress import Faults, Progress
+from secfc.protocol.server_program import ServerContext, ServerPhase, ServerProgram
 from secfc.protocol.states import State
-from secfc.protocol.withholding import Carried
+
+
+class ServerIdentify(ServerPhase):
+    """Until every party that takes part has introduced itself."""
+
+    state = State.IDENTIFY
+
+    def __init__(self, context: ServerContext) -> None:
+        super().__init__(context, Introductions(context.job, context.session))
+
+    @property
+    def progress(self) -> Progress:
+        """The progress of the run."""
+        return Progress(phase="identify", waiting_for=len(self.awaited))
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """Parties that have not introduced themselves."""
+        gathering = self.context.gathering
+        there = [j for j in gathering.everybody if j not in gathering.absent]
+        return tuple(j for j in there if j not in self.introductions)
+
+    def overdue(self, carried: Carried) -> tuple[int, ...]:
+        """While rows are prepared, the parties that must act."""
+        if not self.context.gathering.prepares:
+            return self.awaited
+        return preparing_late(self.awaited, n=self.context.job.n, carried=carried)
+
+    def step(self, message: Message) -> list[Message]:
+        """Take an introduction."""
+        assert isinstance(message, Hello)
+        self.introductions.take(message)
+        return []
+
+    def absent(self, client: int) -> list[Message]:
+        """Leave it out of the plan."""
+        if client <= self.context.job.n:
+            self.context.gathering.leave_out({client: "absent"}, planned=False)
+        self.introductions.drop(client)
+        return []
 
 
 class Server:
@@ -38,18 +77,17 @@ class Server:
         salt: bytes | None = None,
         kernels: Choose = choose,
     ) -> None:
-        self.gathering, self._job, self.run = Gathering(job), job, session.run
+        self.gathering, self._job, self.run = Gathering(job, prepares=prepares), job, session.run
         self._sizes = Sizes(job)
         context = ServerContext(
             job=job,
             session=session,
             secret=secret or MaskSource(),
-            prepares=prepares,
             salt=salt,
             kernels=kernels,
             gathering=self.gathering,
         )
-        self.phase: ServerPhase = ServerIdentify(context)
+        self.phase: ServerIdentify | ServerProgram = ServerIdentify(context)
 
     def __repr__(self) -> str:
         return f"Server(state={self.state.value}, round={self.gathering.round})"
@@ -124,8 +162,7 @@ class Server:
         check_envelope(message, run=self.run, me=SERVER, job=self._job, state=state)
         if late:
             return []  # sent before its sender was left out or counted as absent
-        self.phase, messages = self.phase.step(message)
-        return messages
+        return self._with_plan(self.phase.step(message))
 
     def absent(self, client: int) -> list[Message]:
         """Stop waiting for a client or helper: its time is up, or it is known to have gone.
@@ -146,5 +183,12 @@ class Server:
             gathering.require_comparers()
             if self.state is not State.IDENTIFY:
                 return []  # it takes no part before rows are shared
-        self.phase, messages = self.phase.absent(client)
-        return messages
+        return self._with_plan(self.phase.absent(client))
+
+    def _with_plan(self, messages: list[Message]) -> list[Message]:
+        """The messages to send, with the plan once every party has introduced itself."""
+        if isinstance(self.phase, ServerProgram) or self.phase.awaited:
+            return messages
+        plans = self.phase.introductions.plans()
+        self.phase = ServerProgram(self.phase.context, self.phase.introductions)
+        return [*plans, *self.phase.first()]

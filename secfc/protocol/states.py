@@ -4,10 +4,9 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """The state of a role. Roles pass through states in this order, UNION only with membership privacy."""
+    """The state of a role. Roles pass through states in this order."""
 
     IDENTIFY = "identify"
-    UNION = "union"
     SHARE = "share"
     """Server only: it is not known yet whose rows are in."""
     ITERATE = "iterate"

@@ -29,6 +29,7 @@ from secfc.errors import (
 )
 from secfc.errors.codes import Code
 from secfc.protocol.messages.wire import decode, envelope
+from secfc.protocol.program.letters import letters_of
 
 RUN = bytes(16)
 
@@ -216,8 +217,10 @@ def test_two_runs_of_a_job_have_nothing_in_common_for_who_lacks_the_key(organisa
     session = organisations.agreement.session(bytes(16))
 
     def put(self, message):
-        if envelope(message).kind == "UnionFound":
-            poles[-1] |= set(decode(bytes(message), k=2, session=session).found.poles.tolist())
+        if envelope(message).kind == "StepNotice":
+            for place, data in letters_of(decode(bytes(message), k=2, session=session).data):
+                if place.tag == "union poles":
+                    poles[-1] |= set(np.frombuffer(data, dtype=np.uint64).tolist())
         real(self, message)
 
     monkeypatch.setattr(Conversation, "put", put)

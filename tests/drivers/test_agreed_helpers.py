@@ -18,7 +18,7 @@ from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.drivers.sites.participant import Participant
 from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError, MessageError, ParameterError
-from secfc.protocol.messages import UnionCheck
+from secfc.protocol.messages import Holds
 from secfc.protocol.messages.wire import encode
 from secfc.report.agreed_page import write_agreed_report
 
@@ -191,8 +191,8 @@ def test_who_sends_what_is_not_for_helpers_is_lost_and_not_who_would_get_it(orga
         send=lambda name, data, timeout: None,
         deadline=1.0,
     )
-    check = UnionCheck(run=bytes(16), sender=sender, recipient=recipient, sealed=Sealed(payload=bytes(16)))
+    check = Holds(run=bytes(16), sender=sender, recipient=recipient, sealed=Sealed(payload=bytes(16)))
     name = agreement.names[sender - 1]
-    with pytest.raises(MessageError, match=f"^{name}: UnionCheck: not for helpers$") as caught:
+    with pytest.raises(MessageError, match=f"^{name}: Holds: not for helpers$") as caught:
         coordinator._carry(sender, encode(check, k=agreement.job.k))
     assert caught.value.party == sender

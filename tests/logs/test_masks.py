@@ -215,7 +215,7 @@ def uses(monkeypatch):
 
 
 ALWAYS = {"protocol.parties.dealing", "protocol.program.stepping"}
-CODED = ALWAYS | {"protocol.phases.server_program"}
+CODED = ALWAYS | {"protocol.server_program"}
 COMPARED = ALWAYS | {
     "comparing.batch",
     "comparing.masking",

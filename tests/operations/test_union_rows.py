@@ -58,7 +58,6 @@ class Union:
             own=own,
             unit=unit_of(1.0, 1, 1.0),
             width=self.width,
-            most=self.m + 2,
             allocate=in_memory,
         )
 

@@ -24,12 +24,12 @@ from secfc.prepare.opening_role import Preparer, Terms
 from secfc.prepare.preparing_wire import decode, encode
 from secfc.prepare.statistics import Sums
 from secfc.prepare.summation import Summation
+from secfc.protocol.gathering import preparing_late
 from secfc.protocol.job.making import make_job
 from secfc.protocol.messages import PREPARING, Complete, Deal, Hello, Holds, Introduce, Opening, Plan, Step
 from secfc.protocol.messages import wire as encoding
 from secfc.protocol.messages.accepted import Sizes
 from secfc.protocol.messages.wire import envelope, header_of
-from secfc.protocol.withholding import preparing_late
 
 searches = tries(0.5)
 

@@ -17,8 +17,6 @@ from secfc.protocol.messages import (
     Step,
     StepNotice,
     StepReport,
-    UnionCheck,
-    UnionDeal,
 )
 from secfc.protocol.states import State
 
@@ -27,7 +25,7 @@ FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]
 BODY = 29
 """Position at which a message's body begins."""
 
-AUTHENTIC = Hello | Plan | Step | StepNotice | UnionDeal | UnionCheck
+AUTHENTIC = Hello | Plan | Step | StepNotice
 """Sealed or signed, so no flipped bit of the body is accepted. The first 4 bytes of some are the part."""
 
 ENDS = {"truncated", "longer", "a flipped bit", *(f"from {sender}" for sender in (1, 2, 3, 4, 5))}

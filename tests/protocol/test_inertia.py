@@ -4,8 +4,8 @@ from collections import defaultdict
 
 import numpy as np
 
+from secfc.protocol.client_program import ClientProgram
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.phases.client_program import ClientProgram
 
 D, K = 2, 4
 

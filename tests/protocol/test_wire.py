@@ -26,17 +26,10 @@ from secfc.protocol.messages import (
     Step,
     StepNotice,
     StepReport,
-    UnionCheck,
-    UnionContinue,
-    UnionDeal,
-    UnionFound,
-    UnionOpening,
-    UnionVerdict,
     encodings,
     wire,
 )
 from secfc.protocol.messages.wire import MAGIC, envelope
-from secfc.psu.found import Found
 
 COORDINATOR = Identity()
 SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))
@@ -80,10 +73,6 @@ def labels(*values):
     return np.array(values, dtype=np.int32)
 
 
-def elements(*values):
-    return np.array(values, dtype=np.uint64)
-
-
 def introduction(rows):
     sizes = {"start": 32, "weights": 32, "ephemeral": 32, "commitment": 32, "signature": 64}
     said = {name: bytes([rows + 1]) * size for name, size in sizes.items()}
@@ -109,18 +98,6 @@ def examples():
         "Step": Step(**(up | {"recipient": 1}), round=7, place=5, sealed=Sealed(payload=SEALED)),
         "StepReport": StepReport(**up, round=7, data=bytes(range(9))),
         "StepNotice": StepNotice(**down, round=7, data=bytes(range(9))),
-        "UnionDeal": UnionDeal(
-            run=SECRET_RUN, sender=3, recipient=1, round=2, part=1, sealed=Sealed(payload=SEALED)
-        ),
-        "UnionOpening": UnionOpening(**up, round=2, part=1, values=elements(7, 2**61 - 2)),
-        "UnionContinue": UnionContinue(**down, round=2, part=3),
-        "UnionFound": UnionFound(
-            **down, round=2, found=Found(counts=np.array([1, -1, 0, 1]), poles=elements(5, 9))
-        ),
-        "UnionCheck": UnionCheck(
-            run=SECRET_RUN, sender=3, recipient=1, round=4, sealed=Sealed(payload=bytes(range(32)))
-        ),
-        "UnionVerdict": UnionVerdict(**down, round=3, unique=True),
     }
 
 
@@ -137,8 +114,6 @@ def parts(message):
             value = value.dtype.str, value.tolist()
         elif isinstance(value, Sealed):
             value = bytes(value.payload)
-        elif isinstance(value, Found):
-            value = value.counts.tolist(), value.poles.tolist()
         found[field.name] = value
     return type(message), found
 
@@ -243,17 +218,13 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
     data = encode(message, k=3)
     valid = [size for size in range(len(data)) if refused_or_canonical(data[:size])]
     # A Hello without its start is still a message, and so are messages whose length follows from the bytes:
-    # the recipient knows the right length of a Plan, a Step and messages of a union.
+    # the recipient knows the right length of a Plan and of messages of steps.
     expected = {
         Plan: [
             HEADER + 4 + 4 * weights + 4 + clients * INTRODUCTION
             for weights in [0 if getattr(message, "weights", None) is None else message.weights.size]
             for clients in range(3)
         ],
-        UnionDeal: list(range(HEADER + 4 + 16, len(data))),
-        UnionOpening: list(range(HEADER + 4, len(data), 8)),
-        UnionFound: list(range(HEADER + 4 + 4 * 4, len(data), 8)),
-        UnionCheck: list(range(HEADER + 16, len(data))),
         Step: list(range(HEADER + 4 + 16, len(data))),
         StepReport: list(range(HEADER, len(data))),
         StepNotice: list(range(HEADER, len(data))),
@@ -263,12 +234,12 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
     assert valid == expected
 
 
-@pytest.mark.some(11)
+@pytest.mark.some(5)
 @example
 def test_every_appended_byte_is_refused(message):
     data = encode(message, k=3)
     # The recipient knows how many bytes such a message has.
-    taken = isinstance(message, UnionDeal | UnionCheck | Step | StepReport | StepNotice)
+    taken = isinstance(message, Step | StepReport | StepNotice)
     assert all(refused_or_canonical(data + bytes([byte])) == taken for byte in range(256))
 
 
@@ -353,7 +324,6 @@ def test_a_message_of_most_bytes_is_taken_and_one_byte_more_refused(message):
         ("Hello with start", START, struct.pack("<I", U32)),
         ("Hello with weights", WEIGHTS, struct.pack("<I", U32)),
         ("Plan with weights", HEADER, struct.pack("<I", 2**29)),
-        ("UnionFound", HEADER, struct.pack("<I", U32)),
     ],
 )
 def test_a_count_beyond_the_bytes_is_refused_without_an_allocation(name, at, count):

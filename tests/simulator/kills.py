@@ -12,8 +12,6 @@ class Place(NamedTuple):
 
 PLACES = {
     "before sharing": Place("Plan"),
-    "in the union": Place("UnionDeal", 2),
-    "union open": Place("UnionFound", 1),
     "while rows are dealt": Place("StepNotice"),
     "in a program": Place("Step"),
     "round 1": Place("Step", 1),

@@ -22,11 +22,11 @@ from secfc.field.residues import reduce
 from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.points import evaluation_points
 from secfc.protocol.client import Client
+from secfc.protocol.client_identify import ClientIdentify
+from secfc.protocol.client_program import ClientProgram
 from secfc.protocol.job.cases import Coded, Deposited
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import KINDS, SERVER, Message, Step, StepReport
-from secfc.protocol.phases.client_identify import ClientIdentify
-from secfc.protocol.phases.client_program import ClientProgram
 from secfc.protocol.program.letters import letters_of, packed
 
 How = Literal[
@@ -221,8 +221,9 @@ class LyingClient(Client):
         """The weight of all planned rows. A member sends its first letters when it takes the plan."""
         if isinstance(self._job.rows, Deposited):
             return sum(self._job.rows.owners)
-        assert self.phase.planned is not None
-        return self.phase.planned.weight
+        layout = getattr(self.phase, "_layout", self.phase.planned)  # of a union once it is found
+        assert layout is not None
+        return int(layout.weight)
 
     def _distorted(self, messages: list[Message]) -> list[Message]:
         changed: list[Message] = []

@@ -329,7 +329,7 @@ class Coordinator:
             header = envelope(data)
             if header.sender != client or header.recipient > self._job.parties:
                 raise MessageError("a forged sender or unknown recipient")
-            if max(client, header.recipient) > self._job.n and not header.with_helpers:
+            if max(client, header.recipient) > self._job.n and header.phase == "prepare":
                 raise MessageError(f"{header.kind}: not for helpers")
             if header.phase == "prepare" and not self._terms.prepares:
                 raise MessageError("a message of a preparation, in a job without one")

@@ -40,13 +40,12 @@ _AT_ONCE = 4 * BLOCK
 class ToAdd:
     """A client's own rows by their numbers in the union, in a list from which they are taken. Else no list.
 
-    `unit` becomes 1, and a segment has `width` columns. `most` is a public bound on the rows of the union.
+    `unit` becomes 1, and a segment has `width` columns.
     """
 
     own: list[OwnRows] = field(repr=False)
     unit: Fraction
     width: int
-    most: int
     allocate: Allocate = field(repr=False)
 
 

@@ -18,7 +18,6 @@ from secfc.protocol.messages.kinds import KINDS, RUNNING, SERVER, FromServer, Me
 from secfc.protocol.messages.wire import HEADER_BYTES
 from secfc.protocol.program.sizes import most_report_bytes, most_step_bytes
 from secfc.protocol.states import State
-from secfc.psu.tokens import SALT_BYTES
 
 Takes = dict[State, frozenset[type[Message]]]
 """Types of messages that a role takes in each state."""
@@ -39,17 +38,12 @@ class RepeatedError(MessageError):
     """A part that came before. The carrier of messages repeated it, which is not its sender's fault."""
 
 
-def turn_error(part: int, expected: int) -> type[MessageError]:
-    """The type of error for a part that is not the expected one."""
-    return RepeatedError if part < expected else MessageError
-
-
 def check_envelope(message: Message, *, run: bytes, me: int, job: Job, state: State | None) -> None:
     """Raise MessageError for a message that party `me` must not take in this state, before it is used.
 
-    It is of another run, for another recipient, not for helpers, out of turn, or its sender may not send it
-    or is `me`. State None allows what the server takes in any state: a message from a client that was left
-    out is dropped later, whatever it answers.
+    It is of another run, for another recipient, out of turn, or its sender may not send it. State None allows
+    what the server takes in any state: a message from a client that was left out is dropped later, whatever
+    it answers.
     """
     kind = type(message).__name__
     if message.run != run:
@@ -58,8 +52,6 @@ def check_envelope(message: Message, *, run: bytes, me: int, job: Job, state: St
         raise MessageError(f"{kind}: for party {message.recipient}, received by party {me}")
     if message.sender > job.parties:
         raise MessageError(f"{kind}: from party {message.sender}, the parties are 1 to {job.parties}")
-    if max(message.sender, me) > job.n and not message.with_helpers:
-        raise MessageError(f"{kind}: from party {message.sender} to party {me}, not for helpers")
     if (message.sender == SERVER) != isinstance(message, FromServer):
         raise MessageError(f"{kind}: party {message.sender} does not send this")
     takes = SERVER_TAKES if me == SERVER else CLIENT_TAKES
@@ -85,11 +77,6 @@ class Sizes:
             primes = len(PRIMES)
         else:
             rows, primes = planned.m, job.residues(planned.weight)
-        found = 0
-        if isinstance(job.rows, Union):
-            plan = job.union_plan(bytes(SALT_BYTES))  # the size does not depend on the salt
-            table = plan.table(1, plan.cap)  # no later one is larger
-            found = 4 * table.bins + 8 * table.bins * table.capacity
         self._largest = Largest(
             k=job.k,
             parties=job.parties,
@@ -98,7 +85,6 @@ class Sizes:
             labelled=job.method.init == "labels",
             step=most_step_bytes(job, rows, primes),
             step_report=most_report_bytes(job, rows, primes),
-            found=found,
         )
 
     def most_bytes(self, kind: type[Message]) -> int:

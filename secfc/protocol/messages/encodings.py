@@ -22,19 +22,11 @@ from secfc.field.payload import Payload
 from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
 from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS
-from secfc.psu.found import OVERFULL, Found
-from secfc.psu.plan import PART_BYTES
-from secfc.psu.prime import Elements
-
-MOST_DEALT_BYTES = 2 * PART_BYTES
-"""An upper bound of the bytes of a part of any stage of a union."""
 
 _COUNT = struct.Struct("<I")
 # rows, fewest rows of others, digests of start labels and of weights, ephemeral key, commitment, signature
 _INTRODUCTION = struct.Struct(f"<II{DIGEST_BYTES}s{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s")
 _MOST_PARTIES = MAX_CLIENTS + COMPARERS
-_ELEMENT_BYTES = 8
-_BIN_BYTES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +34,7 @@ class Largest:
     """The most that a job's messages have of something, in bytes unless said otherwise.
 
     `step` is what a party sends another in a step of a program, `step_report` what it sends the coordinator,
-    or the coordinator a party. `found` is a table of a union: counts of bins, and poles.
+    or the coordinator a party.
     """
 
     k: int  # number of clusters
@@ -52,7 +44,6 @@ class Largest:
     labelled: bool  # whether rows have start labels
     step: int
     step_report: int
-    found: int
 
 
 Most = Callable[[Largest], int]
@@ -127,18 +118,6 @@ def _one(layout: str) -> Encoding:
 
 
 COUNT = _one("<I")
-
-
-def flag(name: str) -> Encoding:
-    """A truth value: one byte, 0 or 1."""
-
-    def unpack(reader: Reader, k: int) -> bool:
-        (value,) = reader.take(1)
-        if value > 1:
-            raise MessageError(f"{name} is 0 or 1, {value} was sent")
-        return bool(value)
-
-    return Encoding(lambda value, k: bytes([value]), unpack, lambda of: 1)
 
 
 def octets(size: int) -> Encoding:
@@ -292,35 +271,3 @@ INTRODUCTIONS = Encoding(
     lambda of: _INTRODUCTION.size * of.parties,
 )
 """The introduction of every party, zeros for an absent one."""
-
-
-def _pack_elements(values: Elements) -> bytes:
-    return values.astype("<u8").tobytes()
-
-
-def _unpack_elements(reader: Reader) -> Elements:
-    if reader.left % _ELEMENT_BYTES:
-        raise MessageError(f"elements of {reader.left} bytes, {_ELEMENT_BYTES} each are needed")
-    return np.frombuffer(reader.take(reader.left), dtype="<u8").astype(np.uint64)
-
-
-def elements(most: Most) -> Encoding:
-    """Elements of the union's field, in all remaining bytes."""
-    return Encoding(lambda value, k: _pack_elements(value), lambda reader, k: _unpack_elements(reader), most)
-
-
-def _pack_found(found: Found, k: int) -> bytes:
-    counts = found.counts
-    return _COUNT.pack(counts.size) + counts.astype("<i4").tobytes() + _pack_elements(found.poles)
-
-
-def _unpack_found(reader: Reader, k: int) -> Found:
-    (bins,) = reader.unpack(_COUNT)
-    counts = np.frombuffer(reader.take(_BIN_BYTES * bins), dtype="<i4").astype(np.int64)
-    if counts.size and counts.min() < OVERFULL:
-        raise MessageError(f"UnionFound: a bin of {counts.min()} IDs")
-    return Found(counts=counts, poles=_unpack_elements(reader))
-
-
-FOUND = Encoding(_pack_found, _unpack_found, lambda of: _COUNT.size + of.found)
-"""The number of bins, the number of IDs in each, then poles in all remaining bytes."""

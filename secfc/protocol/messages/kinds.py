@@ -12,12 +12,9 @@ from secfc.field.array_types import Ints, Labels
 from secfc.field.label_packing import PackedLabels
 from secfc.protocol.messages import encodings as enc
 from secfc.protocol.states import State
-from secfc.psu.found import Found
-from secfc.psu.prime import Elements
-from secfc.psu.stages import CHECKS
 
-Phase = Literal["prepare", "identify", "union", "share", "iterate", "reveal"]
-PHASES: tuple[Phase, ...] = ("prepare", "identify", "union", "share", "iterate", "reveal")
+Phase = Literal["prepare", "identify", "share", "iterate", "reveal"]
+PHASES: tuple[Phase, ...] = ("prepare", "identify", "share", "iterate", "reveal")
 
 SERVER = 0
 """Number of the server. Clients are 1 to n, helpers from n + 1 on."""
@@ -56,17 +53,10 @@ class Message:
     rounds: ClassVar[bool] = False
     """Whether `round` may be other than 0."""
 
-    signed_once: ClassVar[bool] = False
-    """Whether the server sends all recipients the same, and signs it once."""
-
-    with_helpers: ClassVar[bool] = False
-    """Whether helpers (parties without rows and shares) send or take it as clients do."""
-
     run: bytes = field(repr=False)  # random
     sender: int  # 0 for the server, 1 to n for clients, n + 1 and on for helpers
     recipient: int
-    # Number from 1 of the round or of the stage of the union. Else 0.
-    round: int = 0
+    round: int = 0  # its number, from 1, else 0
 
     def __init_subclass__(cls, *, number: int | None = None, phase: Phase | None = None) -> None:
         dataclass(frozen=True, kw_only=True, eq=False)(cls)
@@ -87,7 +77,7 @@ class Message:
 
 
 class FromServer(Message):
-    """A message from the server to a client. The server signs it."""
+    """A message from the server to a client. The server signs it, once for all recipients of the same."""
 
     sender: int = SERVER
     proof: Proof | None = field(default=None, repr=False)  # None at the server, before it is sent
@@ -119,7 +109,6 @@ class Hello(ToServer, number=0, phase="identify"):
     """
 
     states = frozenset({State.IDENTIFY})
-    with_helpers = True
 
     agreement: Annotated[bytes, enc.octets(DIGEST_BYTES)] = field(repr=False)
     introduction: Annotated[Introduction, enc.INTRODUCTION]
@@ -132,72 +121,13 @@ class Plan(FromServer, number=1, phase="identify"):
 
     work = "share"
     states = frozenset({State.IDENTIFY})
-    with_helpers = signed_once = True
 
     weights: Annotated[Ints | None, enc.WEIGHTS] = field(default=None, repr=False)
     start: Annotated[Labels | PackedLabels | None, enc.ALL_STARTS] = field(default=None, repr=False)
     introductions: Annotated[tuple[Introduction | None, ...], enc.INTRODUCTIONS]
 
 
-class UnionDeal(BetweenClients, number=2, phase="union"):
-    """The recipient's shares of what the sender deals for a part of a stage. `round` is the stage, from 1."""
-
-    states = frozenset({State.IDENTIFY, State.UNION})  # it may arrive before the Plan
-    purpose = b"union deal"
-    rounds = True
-
-    part: Annotated[int, enc.COUNT]
-    sealed: Annotated[Sealed, enc.sealed(lambda of: enc.MOST_DEALT_BYTES)]
-
-
-class UnionOpening(ToServer, number=3, phase="union"):
-    """The client's share of what a part of a stage opens: elements of the union's field."""
-
-    states = frozenset({State.UNION})
-    rounds = True
-
-    part: Annotated[int, enc.COUNT]
-    values: Annotated[Elements, enc.elements(lambda of: enc.MOST_DEALT_BYTES)] = field(repr=False)
-
-
-class UnionContinue(FromServer, number=4, phase="union"):
-    """A request to deal this part of the stage. Parts before `row_layout.WINDOW` need no request."""
-
-    states = frozenset({State.UNION})
-    rounds = True
-
-    part: Annotated[int, enc.COUNT]
-
-
-class UnionFound(FromServer, number=5, phase="union"):
-    """The number of IDs and the poles in each bin of the stage's table."""
-
-    states = frozenset({State.UNION})
-    rounds = True
-
-    found: Annotated[Found, enc.FOUND]
-
-
-class UnionVerdict(FromServer, number=6, phase="union"):
-    """Whether the union lacks no ID and has each ID once."""
-
-    states = frozenset({State.UNION})
-    rounds = True
-
-    unique: Annotated[bool, enc.flag("UnionVerdict: unique")]
-
-
-class UnionCheck(BetweenClients, number=7, phase="union"):
-    """The sender's share of what the check opens, so clients can verify the server's verdict."""
-
-    states = frozenset({State.UNION})
-    purpose = b"union check"
-    rounds = True
-
-    sealed: Annotated[Sealed, enc.sealed(lambda of: 8 * CHECKS)]
-
-
-class Introduce(BetweenClients, number=8, phase="prepare"):
+class Introduce(BetweenClients, number=2, phase="prepare"):
     """A client's signed key for a preparation, and the digest of what it agreed on.
 
     It has 0 as number of rows, and the digest of no start labels, because a preparation hides both.
@@ -213,59 +143,58 @@ class _Prepared(BetweenClients):
     sealed: Annotated[Sealed, enc.PREPARED]
 
 
-class Holds(_Prepared, number=9, phase="prepare"):
+class Holds(_Prepared, number=3, phase="prepare"):
     """A byte for each column: 1 if the sender has enough values of it, else 0."""
 
     purpose = b"prepare holds"
 
 
-class Deal(_Prepared, number=10, phase="prepare"):
+class Deal(_Prepared, number=4, phase="prepare"):
     """The recipient's shares of what the sender adds to the totals."""
 
     purpose = b"prepare deal"
 
 
-class Complete(_Prepared, number=11, phase="prepare"):
+class Complete(_Prepared, number=5, phase="prepare"):
     """The sender has the shares of all clients. It sends a digest of the `Holds` of all clients."""
 
     purpose = b"prepare complete"
 
 
-class Opening(_Prepared, number=12, phase="prepare"):
+class Opening(_Prepared, number=6, phase="prepare"):
     """The sender's sum of all clients' shares."""
 
     purpose = b"prepare opening"
 
 
-class Step(BetweenClients, number=13, phase="iterate"):
+class Step(BetweenClients, number=7, phase="iterate"):
     """What a party sends another. `place` counts the sender's messages to the recipient."""
 
     # It may arrive before the plan, and after the run has ended for its recipient.
-    states = frozenset({State.IDENTIFY, State.UNION, State.ITERATE, State.DONE})
+    states = frozenset({State.IDENTIFY, State.ITERATE, State.DONE})
     purpose = b"step"
-    rounds = with_helpers = True
+    rounds = True
     at_first = "share"
 
     place: Annotated[int, enc.COUNT]
     sealed: Annotated[Sealed, enc.sealed(lambda of: of.step)]
 
 
-class StepReport(ToServer, number=14, phase="iterate"):
+class StepReport(ToServer, number=8, phase="iterate"):
     """What a party sends the coordinator. The coordinator may know it, and it is not sealed."""
 
     states = frozenset({State.SHARE, State.ITERATE, State.DONE})
-    rounds = with_helpers = True
+    rounds = True
     at_first = "share"
 
     data: Annotated[bytes | memoryview, enc.rest(lambda of: of.step_report)] = field(repr=False)
 
 
-class StepNotice(FromServer, number=15, phase="iterate"):
+class StepNotice(FromServer, number=9, phase="iterate"):
     """What the coordinator tells a party, and everybody else too."""
 
-    # It may arrive before the other clients' `UnionCheck`.
-    states = frozenset({State.UNION, State.ITERATE, State.DONE})
-    rounds = with_helpers = signed_once = True
+    states = frozenset({State.ITERATE, State.DONE})
+    rounds = True
     at_first = "share"
 
     data: Annotated[bytes | memoryview, enc.rest(lambda of: of.step_report)] = field(repr=False)

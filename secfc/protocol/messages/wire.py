@@ -59,7 +59,6 @@ class Envelope(NamedTuple):
     sender: int
     recipient: int
     round: int
-    with_helpers: bool
 
 
 def encode(message: Message, *, k: int, signer: Signer | None = None) -> bytes | memoryview:
@@ -112,11 +111,8 @@ def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: M
 
 
 def signed_header(header: bytes) -> bytes:
-    """A header as the server signs it: what it signs once for all has recipient 0."""
+    """A header as the server signs it, once for all recipients: it has recipient 0."""
     *before, _, round_ = _HEADER.unpack(header)
-    number = before[1]
-    if number >= len(KINDS) or not KINDS[number].signed_once:
-        return header
     return _HEADER.pack(*before, SERVER, round_)
 
 
@@ -151,7 +147,7 @@ def envelope_of(one: Message) -> Envelope:
 def _envelope(kind: type[Message], sender: int, recipient: int, round_: int) -> Envelope:
     first = None if round_ else kind.at_first
     phases = first or kind.phase, first or kind.work
-    return Envelope(kind.__name__, *phases, sender, recipient, round_, kind.with_helpers)
+    return Envelope(kind.__name__, *phases, sender, recipient, round_)
 
 
 def header_of(kind: type[Message], *, run: bytes, sender: int, recipient: int, round_: int) -> bytes:

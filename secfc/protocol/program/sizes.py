@@ -10,13 +10,18 @@ from secfc.operations.decoding.distances import rows_at_once as rows_answered
 from secfc.operations.ending.fit import most_looked_up
 from secfc.operations.nearest import rows_at_once
 from secfc.operations.starts.plus_plus import most_compared, most_dealt
-from secfc.protocol.job.cases import Coded
+from secfc.protocol.job.cases import Coded, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.parties.dealing import most_piece_bytes, most_told_bytes
 from secfc.protocol.parties.random_sharings import LEAST
+from secfc.psu.plan import PART_BYTES
+from secfc.psu.tokens import SALT_BYTES
 
 _LETTERS = 1 << 13
 """Bytes of small letters, and of what letters begin with."""
+
+_PART = 2 * PART_BYTES
+"""Upper bound of a part of any stage of a union, that is dealt or opened."""
 
 _AHEAD = 8
 """Largest messages of a sender that are held."""
@@ -27,9 +32,15 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
 
     A message has letters of at most two or three steps, because then its sender waits for others.
     """
+    united = 3 * _PART if isinstance(job.rows, Union) else 0
+    return _LETTERS + max(united, _most_shared_bytes(job, rows, primes))
+
+
+def _most_shared_bytes(job: Job, rows: int, primes: int) -> int:
+    """The same of all steps after a union is found, without small letters."""
     if isinstance(job.disclosure, Coded):
         dealt = max(BLOCK // primes + job.width, job.k * job.width)  # rows, or masks of sums of squares
-        return _LETTERS + 2 * most_piece_bytes(job.n, primes, dealt)
+        return 2 * most_piece_bytes(job.n, primes, dealt)
     pairs, at_once = job.k * (job.k - 1) // 2, min(rows, rows_at_once(max(job.k, 2), primes))
     starts, weight = job.method.n_init, MAX_ROWS if job.rows.weighted else rows
     ending = max(most_looked_up(job.k, weight), starts * (starts - 1) // 2, 2 * starts)
@@ -44,7 +55,7 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
     answers = max(pairs * at_once, values) * job.ell
     gates = most_dealt_bytes(at_once, job.k, primes), most_dealt_bytes(numbers, 2, primes)
     pieces = most_piece_bytes(job.n, primes, values)
-    return _LETTERS + 2 * pieces + 2 * packed_bytes((primes, answers, 1)) + max(gates)
+    return 2 * pieces + 2 * packed_bytes((primes, answers, 1)) + max(gates)
 
 
 def most_held_bytes(job: Job, rows: int, primes: int) -> int:
@@ -64,4 +75,7 @@ def most_report_bytes(job: Job, rows: int, primes: int) -> int:
     if isinstance(job.disclosure, Coded):
         answers = packed_bytes((primes, job.k, min(rows, rows_answered(job.k, primes))))
         opened = 2 * max(answers, packed_size(rows, bits_of(job.k)))
+    if isinstance(job.rows, Union):
+        table = job.union_plan(bytes(SALT_BYTES)).table(1, job.rows.cap)  # no later one is larger
+        opened = max(opened, 3 * _PART, 4 * table.bins + 8 * table.bins * table.capacity)
     return _LETTERS + job.dealers + opened + told

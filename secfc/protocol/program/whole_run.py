@@ -63,6 +63,9 @@ class Brought:
 class Watching(PublicRounds, Protocol):
     """Is told what everybody learns. It may refuse it with an error, which ends the run for this party."""
 
+    def union_is(self, layout: Layout) -> None:
+        """The union of IDs was found. Its rows are not shared yet."""
+
     def rows_are(self, shared: SharedRows) -> None:
         """Rows were shared, and some may be left out."""
 
@@ -101,7 +104,7 @@ def whole_run(
     given, noise = None, noise_of(job, planned)
     if job.hides_start and brought.start is not None:
         given = yield from given_labels(me, planned, job.k, marks=brought.start, own=brought.labels)
-    shared = yield from rows_of(me, job, planned, brought.rows)
+    shared = yield from rows_of(me, job, planned, brought.rows, watching.union_is)
     inside = me.number not in shared.left_out
     if inside:
         watching.rows_are(shared)

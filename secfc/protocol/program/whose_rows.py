@@ -1,15 +1,16 @@
 """Whose rows a run clusters: how they come to be shared, and to whom final labels go."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from secfc.field.array_types import Floats, Labels
 from secfc.field.primes import primes_of
-from secfc.operations.beginning.added import ToAdd, added_rows, agreed_rows
+from secfc.operations.beginning.added import added_rows, agreed_rows
 from secfc.operations.beginning.deposited import ToRead, deposited_rows
 from secfc.operations.beginning.rows import SharedRows, ToShare, shared_rows
+from secfc.operations.beginning.united import ToUnite, united
 from secfc.operations.ending.under_covers import under_covers
 from secfc.operations.to_owners import to_owners
 from secfc.protocol.context import Allocate, HeldDeposits
@@ -17,10 +18,11 @@ from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
-from secfc.sharing.own_rows import OwnRows
+from secfc.psu.plan import salt_of
+from secfc.psu.tokens import RowIds
 from secfc.sharing.shared import Shared
 
-Given = ToShare | ToRead | ToAdd
+Given = ToShare | ToRead | ToUnite
 """What a party has of the rows: its own, deposits of owners, or its own of a union."""
 
 
@@ -37,27 +39,48 @@ class Labelled:
 
 
 def given_by(
-    job: Job, own: Floats | OwnRows | None, allocate: Allocate, deposits: HeldDeposits | None = None
+    job: Job,
+    own: list[Floats],
+    allocate: Allocate,
+    *,
+    transcript: bytes,
+    salt: bytes | None = None,
+    ids: RowIds | None = None,
+    deposits: HeldDeposits | None = None,
 ) -> Given:
-    """What a party gives: its `own` rows, with their numbers in a union, or `deposits`; or nothing."""
+    """What a party gives: its own rows, one array or none, with their IDs if it has any, or deposits.
+
+    By default the salt of a union is of this run alone.
+    """
     if isinstance(job.rows, Deposited):
         return ToRead(deposits=deposits, width=job.width, allocate=allocate)
-    if isinstance(job.rows, Union):
-        added = [own] if isinstance(own, OwnRows) else []
-        return ToAdd(own=added, unit=job.unit, width=job.width, most=job.rows.cap, allocate=allocate)
-    rows = [] if own is None or isinstance(own, OwnRows) else [own]
-    return ToShare(own=rows, unit=job.unit, width=job.width, allocate=allocate)
+    if not isinstance(job.rows, Union):
+        return ToShare(own=own, unit=job.unit, width=job.width, allocate=allocate)
+    salt = salt or salt_of(transcript)
+    return ToUnite(
+        plan=job.union_plan(salt),
+        tokens=None if ids is None else ids.tokens(salt),
+        own=own,
+        unit=job.unit,
+        width=job.width,
+        allocate=allocate,
+    )
 
 
-def rows_of(me: Party, job: Job, planned: Layout, given: Given) -> Generator[None, None, SharedRows]:
-    """The rows of a layout, shared. A helper plans a union with the most rows that it may have."""
+def rows_of(
+    me: Party, job: Job, planned: Layout, given: Given, on_union: Callable[[Layout], None]
+) -> Generator[None, None, SharedRows]:
+    """The rows of a layout, shared. Of a union the layout has the most rows, and it is found here."""
     if isinstance(given, ToRead):
         return deposited_rows(me, planned, given)
     if isinstance(given, ToShare):
         return (yield from shared_rows(me, planned, given))
-    m = yield from agreed_rows(me, planned.m, given.most)
+    found, numbers = yield from united(me, given)
+    m = yield from agreed_rows(me, found, planned.m)
+    layout = Layout((m,) * job.n, common=True)
+    on_union(layout)
     me.code = replace(me.code, primes=primes_of(job.residues(m)))
-    return (yield from added_rows(me, Layout((m,) * job.n, common=True), given))
+    return (yield from added_rows(me, layout, given.to_add(numbers)))
 
 
 def labels_of_rows(

@@ -13,14 +13,14 @@ from secfc.agreement.key_files import write_new_ids_key
 from secfc.drivers.calls.envelopes import Kind, decode_answer
 from secfc.drivers.flare.jobs import export_job
 from secfc.errors import TooManyFaultsError, UnionError
-from secfc.protocol.messages import Plan, StepNotice, UnionDeal, UnionFound
+from secfc.protocol.messages import Plan, Step, StepNotice
 
 pytestmark = pytest.mark.usefixtures("clock")
 
 
 @pytest.mark.parametrize(
     ("kind", "opened"),
-    [(Plan, True), (UnionDeal, True), (UnionFound, True), (StepNotice, True), (None, False)],
+    [(Plan, True), (Step, True), (StepNotice, True), (None, False)],
 )
 def test_a_site_lost_before_all_rows_are_shared_ends_a_run_with_membership_privacy(
     organisations, monkeypatch, kind, opened

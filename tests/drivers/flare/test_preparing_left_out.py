@@ -7,8 +7,8 @@ from support.preparing import SCHEMA, Preparing
 
 from secfc.errors import CheatError, TooManyFaultsError
 from secfc.prepare.summary import SUMMARY, read_summary
+from secfc.protocol.gathering import Gathering
 from secfc.protocol.messages import Plan, StepNotice
-from secfc.protocol.phases.server_phase import ServerPhase
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -90,7 +90,7 @@ def test_a_coordinator_that_leaves_a_site_out_after_totals_is_refused_by_the_oth
     tmp_path, monkeypatch, caplog
 ):
     made = Four(tmp_path)
-    monkeypatch.setattr(ServerPhase, "_check_dispensable", lambda *_: None)
+    monkeypatch.setattr(Gathering, "check_dispensable", lambda *_, **__: None)
     _, spoil = east_vanishes(monkeypatch, Plan)
     text = "StepNotice: without client 4, whose values are in the means and deviations that were opened"
     # How many sites have refused when the run ends depends on timing.

@@ -70,7 +70,7 @@ def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_
     setup = setup_of(ids=True, salt=bytes(16))
 
     def kill(progress):
-        if progress.phase == "union" and started[1].poll() is None:
+        if progress.phase == "share" and started[1].poll() is None:
             started[1].send_signal(signal.SIGKILL)
 
     text = (

@@ -6,14 +6,11 @@ from secfc.crypto.handshake import Handshake, Introduction, PairSecrets, digest_
 from secfc.errors import MessageError, SealError
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.field.label_packing import PackedLabels, labels_of
+from secfc.protocol.client_program import ClientPhase, ClientProgram, EarlySteps
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import Hello, Message, Plan, Step, UnionDeal
-from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
-from secfc.protocol.phases.client_program import ClientProgram, EarlySteps
-from secfc.protocol.phases.client_union import ClientUnion
-from secfc.protocol.phases.early_deals import EarlyDeals
+from secfc.protocol.messages import Hello, Message, Plan, Step
 from secfc.protocol.program.whose_rows import given_by
 from secfc.protocol.states import State
 from secfc.psu.tokens import RowIds
@@ -45,7 +42,7 @@ class ClientIdentify(ClientPhase):
             ephemeral=ephemeral,
             secrets=secrets,
         )
-        self._early_deals, self._early_steps = EarlyDeals(), EarlySteps()
+        self.early = EarlySteps()
 
     @property
     def hello(self) -> Hello:
@@ -59,24 +56,15 @@ class ClientIdentify(ClientPhase):
             start=self._context.told_start,
         )
 
-    def step(self, message: Message) -> ClientStep:
-        """Take the plan, or keep a message that arrived before it."""
-        match message:
-            case Plan():
-                return self._join(message)
-            case Step():
-                self._early_steps.keep(message)
-            case UnionDeal() if self._ids is None:
-                raise MessageError(f"UnionDeal: from client {message.sender}, in a run without IDs")
-            case UnionDeal():
-                self._early_deals.hold(message, stage=1)
-            case _:
-                raise AssertionError(type(message))
-        return self, []
+    def step(self, message: Message) -> list[Message]:
+        """Keep a message that arrived before the plan."""
+        assert isinstance(message, Step)
+        self.early.keep(message)
+        return []
 
     def unreadable(self, sender: int) -> list[Message]:
         """Note the sender until shares are opened."""
-        self._early_steps.spoilt.add(sender)
+        self.early.spoilt.add(sender)
         return []
 
     def _layout(self, clients: Sequence[Introduction | None], weights: Ints | None) -> Layout:
@@ -116,8 +104,8 @@ class ClientIdentify(ClientPhase):
             if j > job.n and one.tells_of_rows:
                 raise MessageError(f"Plan: helper {j} has rows")
 
-    def _join(self, message: Plan) -> ClientStep:
-        """Check the plan. With IDs the union follows for clients, otherwise the program."""
+    def join(self, message: Plan) -> ClientProgram:
+        """Check the plan. The program follows."""
         context, job, introductions = self._context, self._context.job, message.introductions
         channels = self.handshake.channels(introductions)
         present = {j: one for j, one in enumerate(introductions, 1) if one is not None}
@@ -139,12 +127,22 @@ class ClientIdentify(ClientPhase):
             if layout.m:
                 raise MessageError("Plan: a client has rows, where owners deposit them")
             layout = Layout(job.rows.owners, deposited=True)
-        if isinstance(job.rows, Union) and context.number > job.n:
+        if isinstance(job.rows, Union):
+            self._check_union(peers, present)
             layout = Layout((job.rows.cap,) * job.n, common=True)
-        if self._ids is None:
-            given = given_by(job, self._rows, context.allocate, context.deposits)
-            program = ClientProgram(context, peers, layout=layout, rows=given, start=start)
-            return program, program.begin(self._early_steps)
+        given = given_by(
+            job,
+            [self._rows],
+            context.allocate,
+            transcript=peers.transcript,
+            salt=context.salt,
+            ids=self._ids,
+            deposits=context.deposits,
+        )
+        return ClientProgram(context, peers, layout=layout, rows=given, start=start)
+
+    def _check_union(self, peers: Peers, present: Mapping[int, Introduction]) -> None:
+        """MessageError if a client is left out, or one tells how many rows it has."""
         if peers.left_out:
             raise MessageError(
                 f"Plan: without client {min(peers.left_out)}, whom membership privacy cannot leave out"
@@ -152,12 +150,3 @@ class ClientIdentify(ClientPhase):
         for j, one in present.items():
             if one.rows:
                 raise MessageError(f"Plan: client {j} tells a number of rows, which membership privacy hides")
-        union = ClientUnion(
-            context,
-            peers,
-            rows=self._rows,
-            ids=self._ids,
-            deals=self._early_deals,
-            steps=self._early_steps,
-        )
-        return union, union.begin()

@@ -1,17 +1,16 @@
-"""The phase *iterate* of a client or helper in a run that is one program."""
+"""The program of a client or helper: from the plan to the labels of its own rows."""
 
 from fractions import Fraction
 
 import numpy as np
 
 from secfc.errors import CheatError, MessageError, ParameterError
-from secfc.field.array_types import Ints, Labels
+from secfc.field.array_types import Floats, Ints, Labels
 from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice
 from secfc.protocol.messages.accepted import RepeatedError
-from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.program.party_of import party_of
 from secfc.protocol.program.stepping import Stepping, secrets_of
 from secfc.protocol.program.whole_run import Brought, Found, whole_run
@@ -22,14 +21,34 @@ MOST_EARLY = 8
 """Messages of a party that are kept until the program. Before this party takes part it sends fewer."""
 
 
+class ClientPhase:
+    """What a client knows of its run. `planned` has all rows of the plan; for the rest see `Client`.
+
+    `label_shares`, shape (k, m), are a committee member's shares of final labels, one-hot, modulo the first
+    prime, once the run has ended.
+    """
+
+    planned: Layout | None = None
+    union_rows: Ints | None = None
+    labels: Labels | None = None
+    label_shares: Floats | None = None
+    centres: Floats | None = None
+    deviations: Floats | None = None
+    opened_sizes: Ints | None = None  # of clusters, opened with centres where they are secret
+    round: int = 0  # number of the round, from 1
+    inertia: float | None = None  # of the result, where everybody is told it
+    moved: int | None = None  # rows whose label changed in the last iteration, where everybody knows it
+    ended: tuple[int, bool] | None = None  # iterations, and whether they converged, once the result is known
+
+
 class EarlySteps:
-    """Messages that came before the plan, or the union, in order."""
+    """Messages that came before the plan, in order."""
 
     def __init__(self) -> None:
-        self.messages: list[Step | StepNotice] = []
+        self.messages: list[Step] = []
         self.spoilt: set[int] = set()  # who also sent what cannot be read
 
-    def keep(self, message: Step | StepNotice) -> None:
+    def keep(self, message: Step) -> None:
         """Keep one. MessageError for too many of its sender."""
         if sum(one.sender == message.sender for one in self.messages) >= MOST_EARLY:
             raise MessageError(f"Step: more than {MOST_EARLY} of party {message.sender} before the program")
@@ -50,19 +69,16 @@ class ClientProgram(ClientPhase):
         layout: Layout,
         rows: Given,
         start: Labels | None,
-        union_rows: Ints | None = None,
     ) -> None:
         self.planned: Layout = layout
-        self.union_rows = union_rows
         job, number = context.job, context.number
         try:
             layout.check(job)
         except ParameterError as error:
             raise MessageError(f"Plan: {error}") from None
         self._context = context
-        if number <= job.n:
-            context.limits.check_rows(job, name=context.name, m=layout.m)
-            context.check_shares(layout)
+        if not layout.common:
+            self._check_limits(layout)
         me = party_of(
             job,
             layout,
@@ -114,13 +130,13 @@ class ClientProgram(ClientPhase):
         self._steps.me.inbox.lost.add(sender)
         return self._go_on()
 
-    def step(self, message: Message) -> ClientStep:
+    def step(self, message: Message) -> list[Message]:
         """Take a message of the program and run on."""
         assert isinstance(message, Step | StepNotice)
         if self._steps.ended:
-            return self, []
+            return []
         self._steps.take(message)
-        return self, self._go_on()
+        return self._go_on()
 
     def _go_on(self) -> list[Message]:
         messages = self._steps.go_on()
@@ -135,12 +151,25 @@ class ClientProgram(ClientPhase):
                 self.opened_sizes = found.opened.sizes
         return messages
 
+    def _check_limits(self, layout: Layout) -> None:
+        """LimitError if a client's limits forbid these rows."""
+        context = self._context
+        if context.number <= context.job.n:
+            context.limits.check_rows(context.job, name=context.name, m=layout.m)
+            context.check_shares(layout)
+
+    def union_is(self, layout: Layout) -> None:
+        """See `Watching`. LimitError if its limits forbid so many rows."""
+        self._check_limits(layout)
+
     def rows_are(self, shared: SharedRows) -> None:
         """See `Watching`. LimitError if a party now has a larger share of the rows than its limits allow."""
         context = self._context
         for owner in shared.left_out:
             context.refuse_without("StepNotice", owner)
         self._layout = shared.layout
+        if shared.covers is not None:
+            self.union_rows = shared.covers.numbers
         if context.number <= context.job.n:
             context.check_shares(shared.layout)
 

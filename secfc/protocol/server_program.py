@@ -1,39 +1,80 @@
-"""The phases *share* and *iterate* of the server in a run that is one program.
+"""The program of the server, who is party 0: it learns what everybody learns, and says whose rows are in.
 
-It runs the program too, as party 0: it learns what everybody learns, and says whose rows are in. All else
-that it carries is sealed.
+All else that it carries is sealed.
 """
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from secfc.crypto.coin import COIN_BYTES
+from secfc.crypto.handshake import Session
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.array_types import Labels
+from secfc.kernels import Choose
 from secfc.kmeans.clustering import LabelResult
 from secfc.kmeans.measures import Measures
 from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.context import in_memory
+from secfc.protocol.gathering import Carried, Gathering
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.job.cases import Predict
+from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Message, Step, StepReport
-from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.program.clusterings import Clustering
 from secfc.protocol.program.letters import letters_of
+from secfc.protocol.program.located import Claim
 from secfc.protocol.program.party_of import party_of
 from secfc.protocol.program.stepping import Stepping
 from secfc.protocol.program.whole_run import Brought, Found, whole_run
 from secfc.protocol.program.whose_rows import given_by
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
-from secfc.protocol.withholding import Carried
-from secfc.sharing.unread import open_pairs
+from secfc.sharing.unread import Pair, open_pairs
 
-_WITH_OTHERS = {"rows", "root"}
+_WITH_OTHERS = {"rows", "root", "union opened"}
 """Letters of clients in whose step every other client gets one too, while rows are shared."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ServerContext:
+    """The arguments of `secfc.protocol.server.Server`, and `gathering`, which counts who still takes part."""
+
+    job: Job
+    session: Session
+    secret: MaskSource
+    salt: bytes | None
+    kernels: Choose
+    gathering: Gathering
+
+
+class ServerPhase:
+    """What the server knows of its run. For `outcome` and `found` see `secfc.protocol.server.Server`.
+
+    `planned` includes the rows of clients that are left out later, `layout` does not. `cheats`, `unread` and
+    `claimed` are as in `secfc.protocol.progress.Faults`.
+    """
+
+    outcome: LabelResult | None = None
+    found: Sequence[LabelResult] = ()
+    cheats: tuple[int, ...] = ()
+    unread: tuple[Pair, ...] = ()
+    claimed: tuple[Claim, ...] = ()
+    planned: Layout | None = None
+
+    def __init__(self, context: ServerContext, introductions: Introductions) -> None:
+        self.context, self.introductions = context, introductions
+        self.layout = Layout((0,) * context.job.n)
+
+    @property
+    def liars(self) -> tuple[int, ...]:
+        """Clients that sent a wrong answer."""
+        return tuple(sorted(self.context.gathering.liars))
 
 
 class ServerProgram(ServerPhase):
@@ -41,11 +82,13 @@ class ServerProgram(ServerPhase):
 
     state: State = State.SHARE  # then ITERATE, when it is known whose rows are in
 
-    def __init__(
-        self, context: ServerContext, introductions: Introductions, layout: Layout | None = None
-    ) -> None:
-        super().__init__(context, introductions, layout or introductions.layout())
-        self.check(self.layout)
+    def __init__(self, context: ServerContext, introductions: Introductions) -> None:
+        super().__init__(context, introductions)
+        self.planned = introductions.layout()
+        self.layout = self.planned.without(context.gathering.left_out)
+        self.layout.check(context.job)
+        if context.job.method.init == "labels":
+            context.job.check_start(introductions.start(self.layout))
         self._dealt = Counter[int]()  # messages with which others go to every other client
         self._round, layout, job = 0, self.layout, context.job
         self._iteration = 0
@@ -64,7 +107,7 @@ class ServerProgram(ServerPhase):
         me.inbox.lost |= self._uninvited
         brought = Brought(
             run=context.session.run,
-            rows=given_by(job, None, in_memory),
+            rows=given_by(job, [], in_memory, transcript=self.introductions.transcript, salt=context.salt),
             value=b"" if job.comparers else context.secret.octets(COIN_BYTES),
             commitments={j: self.introductions.commitment(j) for j in job.comparers},
             start=self.introductions.start(layout) if job.method.init == "labels" else None,
@@ -97,8 +140,9 @@ class ServerProgram(ServerPhase):
             return tuple(late)
         me = self._steps.me
         of_others = [wait for wait in me.waits if wait.senders != (SERVER,)]
-        # Owners deal without having waited for others.
-        owed = [wait for wait in of_others if not (wait.unless_lost and wait.tag == "root")]
+        # Owners deal without having waited for others, and a union is found without those who compare.
+        alone = ("root", True), ("union opened", False)
+        owed = [wait for wait in of_others if (wait.tag, wait.unless_lost) not in alone]
         if job.comparers and owed and all(map(me.inbox.has_none, owed)):
             named = ", ".join(map(job.called, job.comparers))
             raise TooManyFaultsError(
@@ -126,18 +170,18 @@ class ServerProgram(ServerPhase):
         """Begin."""
         return self._ended(self._steps.go_on())
 
-    def step(self, message: Message) -> ServerStep:
+    def step(self, message: Message) -> list[Message]:
         """Take a message of the program and run on."""
         if not isinstance(message, StepReport):
             raise MessageError(f"{type(message).__name__}: nobody sends this in this run")
         if self._steps.ended:
-            return self, []
+            return []
         self._steps.take(message)
         self._dealt[message.sender] += any(place.tag in _WITH_OTHERS for place, _ in letters_of(message.data))
         self.context.gathering.absent.discard(message.sender)
-        return self, self._ended(self._steps.go_on())
+        return self._ended(self._steps.go_on())
 
-    def absent(self, client: int) -> ServerStep:
+    def absent(self, client: int) -> list[Message]:
         """Go on without it. Its rows are in if it has proved their shares, and else it is left out with them.
 
         TooManyFaultsError if it compares or too few are left, or if it has not shared its part of a union, or
@@ -145,13 +189,13 @@ class ServerProgram(ServerPhase):
         """
         gathering = self.context.gathering
         if self.state is State.SHARE and self.layout.common and client <= self.context.job.n:
-            self.leave_out({client: "absent"})
+            gathering.leave_out({client: "absent"}, planned=True)
         if self.state is State.SHARE and isinstance(self.context.job.method, Predict):
-            self._check_dispensable(client, "absent")
+            gathering.check_dispensable(client, "absent", planned=True)
         gathering.absent.add(client)
         gathering.require_comparers()
         gathering.require(len(gathering.present))
-        return self, self._ended(self._steps.lose(client))
+        return self._ended(self._steps.lose(client))
 
     def _ended(self, messages: list[Message]) -> list[Message]:
         """The messages to those who came. The result is kept if the program has ended."""
@@ -191,10 +235,14 @@ class ServerProgram(ServerPhase):
                 f"{gathering.describe()}"
             )
 
+    def union_is(self, layout: Layout) -> None:
+        """See `Watching`. ParameterError if the rows do not fit the job."""
+        layout.check(self.context.job)
+
     def rows_are(self, shared: SharedRows) -> None:
         """See `Watching`. TooManyFaultsError when the run needs a client that is left out."""
         gathering = self.context.gathering
-        self.leave_out(shared.left_out)
+        gathering.leave_out(shared.left_out, planned=True)
         if shared.layout.common:  # they lied about others' shares, and their rows are in
             gathering.liars.update(shared.cheats)
         gathering.absent.difference_update(gathering.left_out)
