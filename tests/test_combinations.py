@@ -13,10 +13,9 @@ from secfc.api.options import RunOptions
 from secfc.api.run import run_outcome
 from secfc.errors import ParameterError
 from secfc.protocol.job.cases import Predict, Union
-from secfc.protocol.job.combinations import APART, FEATURES
 from secfc.protocol.job.job_options import JobOptions, as_options
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.job.making import make_job
+from secfc.protocol.job.making import APART, FEATURES, make_job
 from secfc.tables.parties import as_parties
 
 _RNG = np.random.default_rng(7)

@@ -12,7 +12,7 @@ from secfc.api.options import RunOptions
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.field.array_types import Ints
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.job.option_checks import check_bool
+from secfc.protocol.job.options import check_bool
 from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS, SMALLEST_SPREAD
 from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, RowIds, check_key
 from secfc.sharing.row_checks import as_weights

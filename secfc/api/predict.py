@@ -17,8 +17,7 @@ from secfc.field.array_types import Ints, Labels
 from secfc.field.fixed_point import MAX_STEPS
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.job.option_checks import check_positive
-from secfc.protocol.job.options import Disclosure, Threshold, shared
+from secfc.protocol.job.options import Disclosure, Threshold, check_positive, shared
 from secfc.protocol.progress import Faults, Progress
 from secfc.sharing.row_checks import as_labels, check_rows, largest_norm
 from secfc.tables.parties import Party, as_parties, in_order

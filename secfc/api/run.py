@@ -56,13 +56,14 @@ from secfc.protocol.job.cases import Own, Predict, Start, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import LARGEST_SHARE, Limits
 from secfc.protocol.job.making import make_job
-from secfc.protocol.job.option_checks import check_choice, check_seed
 from secfc.protocol.job.options import (
     AgreedClustering,
     Auto,
     CentreNoise,
     Disclosure,
     Threshold,
+    check_choice,
+    check_seed,
     options_of,
     shared,
 )

@@ -15,7 +15,7 @@ from secfc.kmeans.start import random_partition
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.protocol.parties.party import Party
-from secfc.protocol.program import clusterings
+from secfc.protocol.program import whole_run
 
 M = sum(map(len, ROWS))
 
@@ -72,11 +72,11 @@ def test_of_several_k_owners_get_the_labels_of_the_best_and_nobody_those_of_anot
 def test_the_number_of_clusters_with_the_greatest_ratio_is_the_result():
     def clustering(k, ratio):
         given = {"start": np.zeros(1), "n_iter": 1, "converged": True, "best": None, "inertia": 1.0}
-        return clusterings.Clustering(k=k, ratio=ratio, **given)
+        return whole_run.Clustering(k=k, ratio=ratio, **given)
 
     for ratios, best in (((1.0, 2.0, 2.0), 3), ((np.nan, np.nan), 2), ((np.nan, -1.0), 3), ((None,), 2)):
         found = [clustering(k, ratio) for k, ratio in enumerate(ratios, 2)]
-        assert clusterings.most_suitable(found).k == best
+        assert whole_run.most_suitable(found).k == best
 
 
 class TestLimits:

@@ -96,7 +96,7 @@ class JobOptions(AgreedClustering, CentreNoise):
 
 
 def job_of(options: JobOptions) -> Job:
-    """The job of options that go together (`secfc.protocol.job.combinations`)."""
+    """The job of options that go together (`secfc.protocol.job.making`)."""
     return Job(
         rows=_rows(options),
         method=_method(options),

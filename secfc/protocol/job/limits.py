@@ -7,8 +7,8 @@ from secfc.errors import LimitError, ParameterError
 from secfc.errors.codes import Code
 from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.job import Job
-from secfc.protocol.job.job_checks import check_smallest_spread
-from secfc.protocol.job.option_checks import check_bool, check_positive, check_share
+from secfc.protocol.job.making import check_smallest_spread
+from secfc.protocol.job.options import check_bool, check_positive, check_share
 from secfc.protocol.job.row_layout import Layout
 
 LARGEST_SHARE = 0.5

@@ -7,9 +7,9 @@ from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
+from secfc.protocol.messages.accepted import most_held_bytes
 from secfc.protocol.parties.inbox import Inbox
 from secfc.protocol.parties.party import COORDINATOR, Party, Roles
-from secfc.protocol.program.sizes import most_held_bytes
 from secfc.sharing.codewords import Codewords
 
 

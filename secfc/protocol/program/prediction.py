@@ -20,7 +20,7 @@ from secfc.sharing.rows import Rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class GivenLabels:
     """The labels of the rows that have one, and the public marks of all rows.
 
     `own` are the labels of a party's own rows. A new row has the mark and the label -1, others the mark 0.
@@ -39,19 +39,19 @@ class Given:
 
 def given_labels(
     me: Party, layout: Layout, k: int, *, marks: Labels, own: Labels | None
-) -> Generator[None, None, Given]:
+) -> Generator[None, None, GivenLabels]:
     """Take what each party gives beside its rows."""
     counts = {j: int((marks[layout.rows(j)] == 0).sum()) for j in me.roles.holders}
     counts = {j: count for j, count in counts.items() if count}
     labels = yield from hidden_labels(me, None if own is None else own[own >= 0], counts, k)
-    return Given(own=own, marks=marks, labels=labels)
+    return GivenLabels(own=own, marks=marks, labels=labels)
 
 
 def predicted(
     me: Party,
     layout: Layout,
     rows: Rows,
-    given: Given,
+    given: GivenLabels,
     weights: Ints,
     *,
     smallest: int,

@@ -1,15 +1,19 @@
 """A run from rows to the labels of their owners, as the program that every party runs."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf, isfinite
 from typing import Protocol
 
 import numpy as np
 
 from secfc.field.array_types import Ints, Labels
 from secfc.kmeans.clustering import LabelResult
+from secfc.kmeans.measures import calinski_harabasz
 from secfc.kmeans.program import fewest_moved
-from secfc.kmeans.several.best_starts import best_starts
+from secfc.kmeans.score import inertia_of
+from secfc.kmeans.several.best_starts import Best, Kept, best_starts
+from secfc.kmeans.start import random_partition
 from secfc.operations.beginning.coin import tossed
 from secfc.operations.beginning.in_range import check_range
 from secfc.operations.beginning.rows import SharedRows
@@ -19,16 +23,16 @@ from secfc.operations.ending.noise import Noise, noise_of
 from secfc.operations.ending.revealing import revealed
 from secfc.operations.ending.secure_starts import SecureStarts
 from secfc.operations.secure import Secure
+from secfc.operations.starts.plus_plus import plus_plus
+from secfc.operations.starts.public import public_sets
+from secfc.operations.sums import Sums
 from secfc.protocol.job.cases import Coded, Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
-from secfc.protocol.program.clusterings import Clustering, clusterings_of, most_suitable
 from secfc.protocol.program.coded_run import PublicRounds, coded_prediction, coded_run
-from secfc.protocol.program.first_sets import NextSets, first_sets, given_sets
 from secfc.protocol.program.located import Claim, located
-from secfc.protocol.program.prediction import Given as GivenLabels
-from secfc.protocol.program.prediction import given_labels, predicted
+from secfc.protocol.program.prediction import GivenLabels, given_labels, predicted
 from secfc.protocol.program.whose_rows import (
     Given,
     Labelled,
@@ -36,6 +40,28 @@ from secfc.protocol.program.whose_rows import (
     public_labels_of_rows,
     rows_of,
 )
+from secfc.sharing.rows import Rows
+from secfc.sharing.shared import Shared
+
+NextSets = Callable[[int], tuple[Labels, Generator[None, None, Shared]]]
+"""From k to the first sets of the next start. Sets of rows that are drawn in secret nobody knows: -1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clustering:
+    """The best clustering with k clusters.
+
+    `start` are the first sets of all rows. `best` is None if there was one start. `inertia`, in the data's
+    units squared, is None if it was not opened, and so is `ratio`, the Calinski-Harabasz ratio, with one k.
+    """
+
+    k: int
+    start: Labels = field(repr=False)
+    n_iter: int
+    converged: bool
+    best: Best | None = None
+    inertia: float | None = None
+    ratio: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,3 +250,62 @@ def _inside(planned: Layout, layout: Layout, given: Labels | None) -> Labels:
     """Given labels of the rows that are in."""
     assert given is not None
     return np.concatenate([given[planned.rows(j)] for j, count in enumerate(layout.counts, 1) if count])
+
+
+def first_sets(me: Party, job: Job, rows: Rows, weights: Ints, coin: bytes, *, repeats: bool) -> NextSets:
+    """Those of starts that are drawn: in public by the coin, or the job's seed, or in secret by k-means++.
+
+    With `repeats` what is drawn in secret follows from the job's seed, if it has one.
+    """
+    if job.method.init == "k-means++":
+        repeated = np.random.default_rng(job.seed) if repeats and job.seed is not None else None
+        return lambda k: (np.full(rows.m, -1, dtype=np.int32), plus_plus(me, rows, weights, k, repeated))
+    rng = np.random.default_rng(int.from_bytes(coin, "little") if job.seed is None else job.seed)
+
+    def drawn(k: int) -> tuple[Labels, Generator[None, None, Shared]]:
+        sets = random_partition(rng, rows.m, k)
+        return sets, public_sets(me, sets, k)
+
+    return drawn
+
+
+def given_sets(me: Party, job: Job, sets: Labels) -> NextSets:
+    """Those that are given. ParameterError unless each has a row."""
+    job.check_start(sets)
+    return lambda k: (sets, public_sets(me, sets, k))
+
+
+def clusterings_of(
+    job: Job, layout: Layout, kept: Sequence[Kept[Shared, Sums]], firsts: Mapping[int, Sequence[Labels]]
+) -> tuple[Clustering, ...]:
+    """Those of the numbers of clusters that the job asks for. `firsts` are the first sets of all starts.
+
+    The ratio counts the clusters that had rows before the last assignment.
+    """
+    found = []
+    total = _inertia(job, layout, kept[0])  # of one cluster, if several numbers are compared
+    for one in kept:
+        inertia, ratio = _inertia(job, layout, one), None
+        if job.method.compared and inertia is not None and total is not None:
+            ratio = calinski_harabasz(inertia, total=total, k=len(one.ended.full), m=layout.m)
+        clustering = Clustering(
+            k=one.k,
+            start=firsts[one.k][0 if one.best is None else one.best.number],
+            n_iter=one.ended.n_iter,
+            converged=one.ended.converged,
+            best=one.best,
+            inertia=inertia,
+            ratio=ratio,
+        )
+        if one.k in (job.method.compared or (job.k,)):
+            found.append(clustering)
+    return tuple(found)
+
+
+def most_suitable(found: Sequence[Clustering]) -> Clustering:
+    """The one with the greatest ratio, of equals the one with the fewest clusters."""
+    return max(found, key=lambda one: one.ratio if one.ratio is not None and isfinite(one.ratio) else -inf)
+
+
+def _inertia(job: Job, layout: Layout, one: Kept[Shared, Sums]) -> float | None:
+    return None if one.opened is None else job.in_data_units(inertia_of(one.opened, layout.weight))
