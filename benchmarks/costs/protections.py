@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.costs.iteration import blobs, take_turns
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, stated
 from benchmarks.costs.sharing import share_once
-from secfc.crypto.proof import Proof, Signer
+from secfc.crypto.proof import Signer
 from secfc.field import primes
 from secfc.kmeans.in_range import RangeCheck
 from secfc.sharing.row_checks import largest_norm
@@ -54,8 +54,8 @@ class ProtectionRow(Setting):
     sharing_ratio: float
 
 
-def _unsigned(self: Signer, header: bytes, body: bytes) -> Proof:
-    return Proof(header=header, digest=bytes(32), signature=bytes(64))
+def _unsigned(self: Signer, header: bytes, body: bytes) -> bytes:
+    return bytes(64)
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -66,7 +66,10 @@ OFF: dict[str, list[Any]] = {
     "nothing": [],
     "the margin": [patch.object(primes, "MARGIN_BITS", 0)],
     "the range check": [patch.object(RangeCheck, "take", _nothing)],
-    "signatures": [patch.object(Signer, "sign", _unsigned), patch.object(Proof, "verify", _nothing)],
+    "signatures": [
+        patch.object(Signer, "sign", _unsigned),
+        patch("secfc.protocol.messages.wire.verify", _nothing),
+    ],
 }
 """The protections, and the patches that switch them off."""
 

@@ -48,7 +48,7 @@ def mutated(net, data, edits):
     if envelope(data).sender != SERVER:
         return edited(data, edits)
     changed = edited(data[:-SIGNATURE_BYTES], edits)
-    return changed + net.signer.sign(changed[:HEADER_BYTES], changed[HEADER_BYTES:]).signature
+    return changed + net.signer.sign(changed[:HEADER_BYTES], changed[HEADER_BYTES:])
 
 
 @pytest.mark.some(2)

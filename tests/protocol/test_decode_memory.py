@@ -54,7 +54,7 @@ def signed(kind, data):
     """The bytes, signed by the server if it sends this type: a cheating server can sign anything."""
     if not issubclass(kind, messages.FromServer):
         return data
-    return data + SIGNER.sign(signed_header(data[:HEADER_BYTES]), data[HEADER_BYTES:]).signature
+    return data + SIGNER.sign(signed_header(data[:HEADER_BYTES]), data[HEADER_BYTES:])
 
 
 def bodies(kind, k, room):

@@ -46,10 +46,7 @@ def decode(data, *, k, **more):
     """The message of these bytes. If the server sends its type, the server signs it first."""
     known = len(data) >= HEADER and data[:4] == MAGIC and data[4] < len(KINDS)
     if known and issubclass(KINDS[data[4]], FromServer):
-        data = (
-            bytes(data)
-            + SIGNER.sign(wire.signed_header(bytes(data[:HEADER])), bytes(data[HEADER:])).signature
-        )
+        data = bytes(data) + SIGNER.sign(wire.signed_header(bytes(data[:HEADER])), bytes(data[HEADER:]))
     return wire.decode(data, k=k, session=SESSION, **more)
 
 

@@ -26,6 +26,7 @@ from secfc.agreement.statement import (
     sign_statement,
     statement_by,
 )
+from secfc.crypto.handshake import transcript_of
 from secfc.crypto.identity import Roster
 from secfc.crypto.randomness import MaskSource
 from secfc.drivers.calls.failures import detail
@@ -217,8 +218,8 @@ class Participant(TakingPart):
             self._past.count(run)
         replies = client.receive(message)
         if isinstance(message, Plan):
-            assert message.proof is not None
-            self._introductions = message.proof.digest.hex()
+            present = {j: one for j, one in enumerate(message.introductions, 1) if one is not None}
+            self._introductions = transcript_of(self._session, present).hex()
             shown = zip(self.agreement.names, message.introductions, strict=True)
             self._took_part = [name for name, one in shown if one is not None]
         if client.phase.ended is not None:

@@ -17,7 +17,7 @@ from secfc.crypto.handshake import DIGEST_BYTES, Introduction
 from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES
 from secfc.errors import MessageError
 from secfc.field.array_types import Ints, Labels
-from secfc.field.label_packing import FEW, PackedLabels, bits_of, pack_labels, packed_size
+from secfc.field.label_packing import FEW, PackedLabels, bits_of, packed_size
 from secfc.field.payload import Payload
 from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
 from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
@@ -145,37 +145,28 @@ PREPARED = sealed(lambda of: MAX_PREPARE_BYTES)
 """A sealed payload of a preparation. Its size follows from the schema."""
 
 
-def _pack_labels(labels: Labels | PackedLabels, largest: int, *, none: bool) -> bytes:
-    """Pack labels 0 to `largest`. With `none`, `largest` means -1, "in no set"."""
-    if isinstance(labels, PackedLabels):
-        if (labels.largest, labels.none) != (largest, none):
-            return _pack_labels(labels.unpack(), largest, none=none)
-        return b"".join((_COUNT.pack(labels.size), labels.payload))
-    values = np.where(labels < 0, largest, labels) if none else labels
-    return _COUNT.pack(labels.size) + pack_labels(values.astype(np.uint16), bits_of(largest))
+def _pack_sets(sets: Labels | PackedLabels, k: int) -> bytes:
+    packed = sets if isinstance(sets, PackedLabels) else PackedLabels.of(sets, k, none=True)
+    return b"".join((_COUNT.pack(packed.size), packed.payload))
 
 
-def _unpack_labels(reader: Reader, largest: int, *, none: bool) -> PackedLabels:
+def _unpack_sets(reader: Reader, k: int) -> PackedLabels:
     (count,) = reader.unpack(_COUNT)
     if count > MAX_ROWS:
         raise MessageError(f"labels of {count} rows, at most {MAX_ROWS} are possible")
-    payload = reader.take(packed_size(count, bits_of(largest)))
+    payload = reader.take(packed_size(count, bits_of(k)))
     if count <= FEW:
-        return _few_labels(bytes(payload), count, largest, none)
-    return PackedLabels(payload=payload, size=count, largest=largest, none=none)
+        return _few_sets(bytes(payload), count, k)
+    return PackedLabels(payload=payload, size=count, largest=k, none=True)
 
 
 @lru_cache(maxsize=2)
-def _few_labels(payload: bytes, size: int, largest: int, none: bool) -> PackedLabels:
-    """Labels that parties of one process were all told: they are checked and unpacked once."""
-    return PackedLabels(payload=payload, size=size, largest=largest, none=none)
+def _few_sets(payload: bytes, size: int, k: int) -> PackedLabels:
+    """Sets that parties of one process were all told: they are checked and unpacked once."""
+    return PackedLabels(payload=payload, size=size, largest=k, none=True)
 
 
-SETS = Encoding(
-    lambda value, k: _pack_labels(value, k, none=True),
-    lambda reader, k: _unpack_labels(reader, k, none=True),
-    lambda of: _COUNT.size + packed_size(of.rows, bits_of(of.k)),
-)
+SETS = Encoding(_pack_sets, _unpack_sets, lambda of: _COUNT.size + packed_size(of.rows, bits_of(of.k)))
 """The set of each row, 0 to k - 1, or -1 for none. Received sets stay packed."""
 
 

@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar, Literal, dataclass_transform
 
 from secfc.crypto.channel import Sealed
 from secfc.crypto.handshake import DIGEST_BYTES, Introduction
-from secfc.crypto.proof import Proof
-from secfc.errors import MessageError, SealError
+from secfc.errors import MessageError
 from secfc.field.array_types import Ints, Labels
 from secfc.field.label_packing import PackedLabels
 from secfc.protocol.messages import encodings as enc
@@ -80,14 +79,6 @@ class FromServer(Message):
     """A message from the server to a client. The server signs it, once for all recipients of the same."""
 
     sender: int = SERVER
-    proof: Proof | None = field(default=None, repr=False)  # None at the server, before it is sent
-
-    @property
-    def given(self) -> Proof:
-        """The proof of a message that was received."""
-        if self.proof is None:
-            raise SealError(f"{type(self).__name__}: the server did not sign it")
-        return self.proof
 
 
 class ToServer(Message):

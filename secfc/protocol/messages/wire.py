@@ -5,15 +5,13 @@ most one array whose length follows from them. Every message has one encoding, i
 anything is allocated, and nothing in it is executable. The table is in docs/protocol.md, "Messages".
 """
 
-import hashlib
 import struct
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
 from secfc.crypto.handshake import Session
 from secfc.crypto.identity import SIGNATURE_BYTES
-from secfc.crypto.proof import Proof, Signer
+from secfc.crypto.proof import Signer, verify
 from secfc.errors import MessageError, SecFCError
 from secfc.protocol.job.row_layout import MAX_MESSAGE_BYTES
 from secfc.protocol.messages.encodings import Reader
@@ -76,7 +74,7 @@ def encode(message: Message, *, k: int, signer: Signer | None = None) -> bytes |
     if isinstance(message, FromServer):
         if signer is None:
             raise SecFCError(f"{type(message).__name__}: the server signs its messages")
-        return b"".join((header, body, signer.sign(signed_header(header), body).signature))
+        return b"".join((header, body, signer.sign(signed_header(header), body)))
     return header + body
 
 
@@ -99,12 +97,13 @@ def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: M
     if issubclass(kind, FromServer):
         if session is None:
             raise MessageError(f"{kind.__name__}: from a server, and there is none")
-        proof = _read_proof(octets, session)
-        reader = Reader(octets[:-SIGNATURE_BYTES], at=HEADER_BYTES)
-        fields = kind.body.unpack(reader, k)
-        fields["proof"] = proof
-    else:
-        fields = kind.body.unpack(reader, k)
+        end = len(octets) - SIGNATURE_BYTES
+        if end < HEADER_BYTES:
+            raise MessageError(f"truncated message: {len(octets)} bytes, without the server's signature")
+        header, body = signed_header(bytes(octets[:HEADER_BYTES])), octets[HEADER_BYTES:end]
+        verify(session, header, body, bytes(octets[end:]))
+        reader = Reader(octets[:end], at=HEADER_BYTES)
+    fields = kind.body.unpack(reader, k)
     if reader.left:
         raise MessageError(f"{kind.__name__}: {reader.left} bytes after its end")
     return kind(run=run, sender=sender, recipient=recipient, round=round_, **fields)
@@ -114,23 +113,6 @@ def signed_header(header: bytes) -> bytes:
     """A header as the server signs it, once for all recipients: it has recipient 0."""
     *before, _, round_ = _HEADER.unpack(header)
     return _HEADER.pack(*before, SERVER, round_)
-
-
-def _read_proof(data: memoryview, session: Session) -> Proof:
-    """The verified proof of a message of the server."""
-    end = len(data) - SIGNATURE_BYTES
-    if end < HEADER_BYTES:
-        raise MessageError(f"truncated message: {len(data)} bytes, without the server's signature")
-    digest = hashlib.sha256(data[HEADER_BYTES:end]).digest()
-    proof = _proof_of(signed_header(bytes(data[:HEADER_BYTES])), digest, bytes(data[end:]))
-    proof.verify(session)
-    return proof
-
-
-@lru_cache(maxsize=2)
-def _proof_of(header: bytes, digest: bytes, signature: bytes) -> Proof:
-    """Not verified. Parties of one process that are told the same keep one object."""
-    return Proof(header=header, digest=digest, signature=signature)
 
 
 def envelope(data: bytes | bytearray | memoryview) -> Envelope:
