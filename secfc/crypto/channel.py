@@ -14,7 +14,7 @@ binds a message to its place. The associated data repeat it.
 import hmac
 import os
 import struct
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -198,10 +198,3 @@ class Channels(Mapping[int, Channel]):
 
     def __len__(self) -> int:
         return len(self._keys)
-
-    def among(self, peers: Container[int]) -> "Channels":
-        """The channels to these clients alone. What they sealed, all others know too."""
-        made = Channels(secrets={}, transcript=self.transcript, me=self._me)
-        made._keys = {peer: key for peer, key in self._keys.items() if peer in peers}
-        made._process, made._sealed = self._process, self._sealed
-        return made

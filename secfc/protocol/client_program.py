@@ -4,17 +4,17 @@ from fractions import Fraction
 
 import numpy as np
 
+from secfc.crypto.channel import Channels
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.operations.beginning.rows import SharedRows
-from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.context import ClientContext
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice
 from secfc.protocol.messages.accepted import RepeatedError
 from secfc.protocol.program.party_of import party_of
 from secfc.protocol.program.stepping import Stepping, secrets_of
 from secfc.protocol.program.whole_run import Brought, Found, whole_run
-from secfc.protocol.program.whose_rows import Given
 from secfc.protocol.states import State
 
 MOST_EARLY = 8
@@ -61,50 +61,27 @@ class ClientProgram(ClientPhase):
     MessageError if the planned rows do not fit the job, LimitError if its limits forbid them or a round.
     """
 
-    def __init__(
-        self,
-        context: ClientContext,
-        peers: Peers,
-        *,
-        layout: Layout,
-        rows: Given,
-        start: Labels | None,
-    ) -> None:
-        self.planned: Layout = layout
-        job, number = context.job, context.number
+    def __init__(self, context: ClientContext, channels: Channels, brought: Brought, planned: Layout) -> None:
+        self._context, self.planned = context, planned
+        job = context.job
         try:
-            layout.check(job)
+            planned.check(job)
         except ParameterError as error:
             raise MessageError(f"Plan: {error}") from None
-        self._context = context
-        if not layout.common:
-            self._check_limits(layout)
+        if not planned.common:
+            self._check_limits(planned)
         me = party_of(
             job,
-            layout,
-            number,
+            planned,
+            context.number,
             masks=context.masks,
-            kernels=context.kernels(layout.run_residues(job)),
-            transcript=peers.transcript,
+            kernels=context.kernels(planned.run_residues(job)),
+            transcript=channels.transcript,
             secrets={},
         )
-        me.secrets = secrets_of(me.roles.everybody, peers.all_channels, lambda: context.masks.octets(32))
-        brought = Brought(
-            run=context.session.run,
-            rows=rows,
-            value=peers.coin,
-            commitments=peers.commitments,
-            start=start,
-            repeats=context.repeats,
-            labels=context.start if job.hides_start else None,
-            smallest=peers.smallest,
-        )
-        self._steps = Stepping[Found | None](
-            me,
-            whole_run(me, job, layout, brought, self),
-            run=context.session.run,
-            channels=peers.all_channels,
-        )
+        me.secrets = secrets_of(me.roles.everybody, channels, lambda: context.masks.octets(32))
+        program = whole_run(me, job, planned, brought, self)
+        self._steps = Stepping[Found | None](me, program, run=brought.run, channels=channels)
 
     @property
     def state(self) -> State:
@@ -152,11 +129,17 @@ class ClientProgram(ClientPhase):
         return messages
 
     def _check_limits(self, layout: Layout) -> None:
-        """LimitError if a client's limits forbid these rows."""
+        """LimitError if a client's limits forbid to share these rows."""
         context = self._context
         if context.number <= context.job.n:
             context.limits.check_rows(context.job, name=context.name, m=layout.m)
-            context.check_shares(layout)
+        self._check_shares(layout)
+
+    def _check_shares(self, layout: Layout) -> None:
+        """LimitError if a party has a larger share of these rows than a client's limits allow."""
+        context, names = self._context, () if layout.deposited else self._context.names
+        if context.number <= context.job.n:
+            context.limits.check_shares(context.job, layout, name=context.name, names=names)
 
     def union_is(self, layout: Layout) -> None:
         """See `Watching`. LimitError if its limits forbid so many rows."""
@@ -170,8 +153,7 @@ class ClientProgram(ClientPhase):
         self._layout = shared.layout
         if shared.covers is not None:
             self.union_rows = shared.covers.numbers
-        if context.number <= context.job.n:
-            context.check_shares(shared.layout)
+        self._check_shares(shared.layout)
 
     def sets_are(self, start: Labels, k: int) -> None:
         """See `Watching`. LimitError for sets that are too small; later ones nobody sees."""

@@ -36,15 +36,8 @@ class Introductions:
                 f"server's is {own[:16]}"
             )
         introduction.verify(self._session, message.sender)
-        if isinstance(self._job.rows, Union) and introduction.rows:
-            raise MessageError(
-                f"Hello: client {message.sender} tells a number of rows, which membership privacy hides"
-            )
-        if isinstance(self._job.rows, Deposited) and introduction.rows:
-            raise MessageError(f"Hello: client {message.sender} has rows, where owners deposit them")
+        check_told(self._job, message.sender, introduction, kind="Hello")
         helps = message.sender > self._job.n
-        if helps and introduction.rows:
-            raise MessageError(f"Hello: helper {message.sender} has rows")
         if (message.start is None) == (self._job.method.init == "labels" and not helps):
             given = "no" if message.start is None else "given"
             raise MessageError(
@@ -98,12 +91,9 @@ class Introductions:
 
     def layout(self) -> Layout:
         """The rows of each client or owner: as deposited, most of a union, otherwise as the clients said."""
-        if isinstance(self._job.rows, Deposited):
-            return Layout(self._job.rows.owners, deposited=True)
-        if isinstance(self._job.rows, Union):
-            return Layout((self._job.rows.cap,) * self._job.n, common=True)
         rows = {j: one.rows for j, one in self._hellos.items()}
-        return Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1)), weights=self._all_weights())
+        counts = tuple(rows.get(j, 0) for j in range(1, self._job.n + 1))
+        return planned_of(self._job, Layout(counts, weights=self._all_weights()))
 
     def _all_weights(self) -> Ints | None:
         if not self._job.rows.weighted or not self._weights:
@@ -126,3 +116,24 @@ class Introductions:
             Plan(run=run, recipient=j, introductions=said, weights=weights, start=start)
             for j in sorted(self._hellos)
         ]
+
+
+def check_told(job: Job, party: int, one: Introduction, *, kind: str) -> None:
+    """Raise MessageError if an introduction tells of rows that its party has not, or is to hide."""
+    if party > job.n and one.tells_of_rows:
+        raise MessageError(f"{kind}: helper {party} has rows")
+    if isinstance(job.rows, Union) and one.rows:
+        raise MessageError(f"{kind}: client {party} tells a number of rows, which membership privacy hides")
+    if isinstance(job.rows, Deposited) and one.rows:
+        raise MessageError(f"{kind}: client {party} has rows, where owners deposit them")
+
+
+def planned_of(job: Job, own: Layout) -> Layout:
+    """All rows of a job: those that owners deposited, the most that a union may have, or the clients' own."""
+    match job.rows:
+        case Deposited():
+            return Layout(job.rows.owners, deposited=True)
+        case Union():
+            return Layout((job.rows.cap,) * job.n, common=True)
+        case _:
+            return own

@@ -5,7 +5,7 @@ they are signed or sealed, so that the lie has a valid signature or seal.
 """
 
 import random
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal, cast
@@ -306,10 +306,6 @@ class _Channels(Mapping[int, Channel]):
 
     def __len__(self) -> int:
         return len(self._honest)
-
-    def among(self, peers: Container[int]) -> "_Channels":
-        """As `Channels.among`."""
-        return _Channels(self._honest.among(peers), self._sealed)
 
 
 class _Channel:
