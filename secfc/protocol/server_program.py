@@ -242,6 +242,7 @@ class ServerProgram(ServerPhase):
         """See `Watching`. TooManyFaultsError when the run needs a client that is left out."""
         gathering = self.context.gathering
         gathering.leave_out(shared.left_out, planned=True)
+        self._steps.me.inbox.lost |= shared.left_out.keys()  # liars take no further part either
         if shared.layout.common:  # they lied about others' shares, and their rows are in
             gathering.liars.update(shared.cheats)
         gathering.absent.difference_update(gathering.left_out)

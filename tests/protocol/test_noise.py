@@ -6,6 +6,7 @@ from math import ceil, exp, sqrt
 
 import numpy as np
 import pytest
+from support.dealing import deal_wrongly
 from support.recorded import recorded_noise
 
 from secfc.crypto.randomness import MaskSource
@@ -233,3 +234,11 @@ def test_noise_repeats_nothing_of_the_masks_source():
     assert position > 0
     assert (first != noise.draw(job, masks)).any()
     assert masks.position > position
+
+
+def test_of_a_client_that_is_left_out_as_a_liar_nobody_waits_for_more(five, drawn, monkeypatch):
+    deal_wrongly(monkeypatch, 6, [2, 5])
+    net = five([*ROWS, ROWS[0], ROWS[1]], max_liars=1)
+    net.run()
+    assert net.server.faults.left_out == (6,)
+    assert_opened(net, drawn, [1, 2, 3, 4, 5, 7])
