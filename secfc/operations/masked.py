@@ -74,7 +74,7 @@ def _holder(me: Party, answers: PackedResidues, shape: tuple[int, int, int]) -> 
     else:
         dealt = (yield Wait("masks", (me.roles.dealer,), packed_bytes(shape)))[me.roles.dealer]
         add_dealt(answers, PackedResidues(payload=dealt, shape=shape), primes=primes, kernels=me.kernels)
-    me.send(me.roles.first, "answer", answers.payload)
+    me.send_share([me.roles.first], "answer", answers.payload)
 
 
 def _dealer(me: Party, shape: tuple[int, int, int]) -> Half:

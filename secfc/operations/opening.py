@@ -32,7 +32,7 @@ def opened(me: Party, product: Shared) -> Generator[None, None, Floats]:
 def opening(me: Party, product: Shared) -> Half:
     """The same as a half of a step."""
     if product.residues is not None:
-        me.tell("share", to_bytes(product.residues[:1], me.code.primes[:1]))
+        me.send_share(me.roles.everybody, "share", to_bytes(product.residues[:1], me.code.primes[:1]))
     alone = replace(me, code=me.code.first_prime())
     return (yield from opened_shares(alone, "share", product.size, wide=True))[0]
 

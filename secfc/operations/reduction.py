@@ -30,9 +30,7 @@ def reducing(me: Party, product: Shared, masks: Sharings) -> Half:
     size, code, segments = product.size, me.code, None
     hidden = product.reshape(size) + masks.wide
     if hidden.residues is not None:
-        data = to_bytes(hidden.residues, code.primes)
-        for evaluator in me.roles.evaluators:
-            me.send(evaluator, "hidden", data)
+        me.send_share(me.roles.evaluators, "hidden", to_bytes(hidden.residues, code.primes))
     if me.evaluates:
         segments = yield from opened_shares(me, "hidden", size, wide=True)
         returned = to_bytes(segments, code.primes)

@@ -28,7 +28,7 @@ def to_owners(me: Party, sets: Shared, owned: Mapping[int, slice]) -> Generator[
 
 def _holder(me: Party, sets: Floats, owned: Mapping[int, slice]) -> Half:
     for owner, rows in owned.items():
-        me.send(owner, "labels", pack(sets[0, :, rows], me.code.primes[0]).tobytes())
+        me.send_share([owner], "labels", pack(sets[0, :, rows], me.code.primes[0]).tobytes())
     return
     yield
 

@@ -12,7 +12,7 @@ from support.recorded import recorded_noise
 
 from secfc.errors import CheatError, LimitError, TooManyFaultsError
 from secfc.field.primes import primes_of
-from secfc.operations.beginning.rows import SharedRows
+from secfc.operations.beginning.rows import SharedRows, set_aside
 from secfc.operations.ending.large_enough import lacking, plain_lacking
 from secfc.operations.ending.noise import noise_of
 from secfc.operations.ending.revealing import revealed
@@ -42,6 +42,7 @@ class Ending:
         smallest=1,
         liars=0,
         reveal_spread=None,
+        unread=(),
         **more,
     ):
         self.rows, self.labels, self.k = np.asarray(rows), np.asarray(labels), k
@@ -62,13 +63,16 @@ class Ending:
         dealer, first, second = comparers
         self.parties = parties_of(code, dealer=dealer, first=first, second=second, max_liars=liars)
         self.quantised = np.rint(self.rows / float(self.job.unit)).astype(np.int64)
-        of_rows = shared_rows(code, self.quantised, self.parties)
+        self.of_rows = of_rows = shared_rows(code, self.quantised, self.parties)
         bits = (self.labels == np.arange(k)[:, np.newaxis]).astype(np.float64)
         of_sets = dealt(code, np.stack([np.stack([bits] * ell)] * len(primes)))
         noise = noise_of(self.job, self.layout)
 
         def program(me):
-            shared = SharedRows(rows=of_rows[me.number], layout=self.layout, lost=(), cheats={}, unread=())
+            shared = SharedRows(
+                rows=of_rows[me.number], layout=self.layout, lost=(), cheats={}, unread=unread
+            )
+            set_aside(me, {}, list(unread), most=liars)
             sets = Shared(primes, (k, m), of_sets.get(me.number))
             return revealed(me, self.job, shared, sets, weights=self.weights, noise=noise, smallest=smallest)
 
@@ -300,6 +304,22 @@ class TestNoise:
         net.assert_opened(found, noise=sum(left))
         assert (4 in net.parties[1].liars) == (len(refusing) == 2)
         assert net.parties[1].unsure == (set() if len(refusing) == 2 else {2, 4})
+
+    def test_a_holder_that_lacks_rows_stays_aside_when_their_owner_is_found_to_lie(self, noise):
+        """The rows are in. So its shares of sums are wrong, and others would take it for another liar."""
+        net, sent = Ending(self.ROWS, self.LABELS, 2, n=5, liars=1, unread=((4, 2),), **PRIVATE), []
+        net.of_rows[2].held[..., net.layout.rows(4)] = 0
+
+        def carry(sender, recipient, place, data):
+            sent.append((sender, place.tag))
+            if (sender, recipient, place.tag) == (4, 3, "piece"):
+                return bytes(data[:-40]) + bytes([data[-40] ^ 1]) + bytes(data[-39:])
+            return data
+
+        found, liar = net.run(carry=carry), net.parties[4].masks
+        net.assert_opened(found, noise=sum(one for masks, one in noise.items() if masks is not liar))
+        assert all((me.liars, me.unsure) == ({4}, {2}) for me in net.parties.values())
+        assert {sender for sender, tag in sent if tag == "hidden"} == {1, 3, 5}
 
     def test_without_max_liars_noise_on_no_polynomial_ends_the_run(self):
         net = Ending(self.ROWS, self.LABELS, 2, n=5, **PRIVATE)

@@ -132,17 +132,11 @@ def _segments(me: Party, own: OwnRows, rows: slice, unit: Fraction, mine: Floats
 
 
 def _store(me: Party, dealings: Dealings, held: Shares, covers: Floats, rows: slice) -> None:
-    """Add up what was dealt and store it.
-
-    A holder that refused some stores uniform numbers: nobody uses its shares, and without a client's covers
-    they would tell which rows are this client's.
-    """
+    """Add up what was dealt and store it. A holder that refused some has wrong sums, and sends no shares."""
     code, primes, count = me.code, me.code.primes, rows.stop - rows.start
     total = np.zeros((len(primes), held.shape[1] * count))
     for one in dealings.shares.values():
         total = reduce(total + one.shared, code.moduli[..., 0])
-    if not dealings.shares.keys() >= set(dealings.kept):
-        total = me.uniform(1, total.shape[1])[:, 0]
     shares = total.reshape(len(primes), -1, count)
     me.kernels.store(pack(shares[:, :-1], code.moduli), primes, held, rows.start)
     covers[:, rows] = shares[:1, -1]

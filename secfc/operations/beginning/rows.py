@@ -18,7 +18,7 @@ from secfc.field.residues import reduce
 from secfc.lagrange.sharing import split
 from secfc.protocol.context import Allocate
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.parties.dealing import Dealt, dealt_by_owners
+from secfc.protocol.parties.dealing import Dealings, Dealt, dealt_by_owners
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared
@@ -120,15 +120,12 @@ def _segments(me: Party, rows: Floats, unit: Fraction) -> Floats:
 
 
 def _store(me: Party, dealt: Dealt | None, held: Shares, rows: slice) -> None:
-    """Store shares, or uniform numbers for what was not dealt or was refused.
-
-    Nobody uses a holder's shares then, and without one owner's rows they would tell sums of the others.
-    """
-    primes, width = me.code.primes, held.shape[1] - 1
+    """Store shares, or zeros for what was not dealt or was refused: then a holder sends no shares."""
+    primes = me.code.primes
     if dealt is None:
-        shares = me.uniform(1, width * (rows.stop - rows.start)).reshape(len(primes), width, -1)
-    else:
-        shares = dealt.shared.reshape(len(primes), width, -1)
+        held[..., rows] = 0
+        return
+    shares = dealt.shared.reshape(len(primes), held.shape[1] - 1, -1)
     me.kernels.store(pack(shares, me.code.moduli), primes, held, rows.start)
 
 
@@ -146,6 +143,7 @@ def _kept(held: Shares | None, planned: Layout, layout: Layout) -> Shares | None
 def set_aside(me: Party, cheats: dict[int, str], unread: list[Pair], *, most: int) -> None:
     """Use no shares of who lies, or may lie: recipients, and dealers of pairs without a party in common.
 
+    They send none either (`Party.send_share`).
     TooManyFaultsError if more than `most` parties lie, in all pairs so far.
     """
     pairs = apart(unread)
@@ -154,3 +152,15 @@ def set_aside(me: Party, cheats: dict[int, str], unread: list[Pair], *, most: in
     me.liars |= cheats.keys()
     me.unsure = {holder for _, holder in unread}.union(*pairs)
     me.max_liars = most - len(pairs)
+
+
+def dealers_inside(me: Party, rows: SharedRows, dealings: Dealings, *, most: int) -> list[int]:
+    """Of what was dealt after rows: the dealers whose part is used. `set_aside` is of all pairs so far.
+
+    A holder that lacks rows stays aside, also if their owner is found to lie by what it dealt later.
+    """
+    unread = {*rows.unread, *dealings.refused}
+    cheats = rows.cheats | cannot_be_honest(unread, known=rows.cheats, most=most)
+    set_aside(me, cheats, open_pairs(unread, cheats), most=most)
+    me.unsure |= {holder for _, holder in rows.unread}
+    return [j for j in dealings.kept if j not in cheats]

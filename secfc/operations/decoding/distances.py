@@ -113,7 +113,8 @@ class Distances:
 
     def _holder(self, rows: slice) -> Half:
         assert self._points is not None
-        self.me.send(COORDINATOR, "answer", self._points.answer(rows.start, rows.stop).payload)
+        answer = self._points.answer(rows.start, rows.stop)
+        self.me.send_share([COORDINATOR], "answer", answer.payload)
         return
         yield
 

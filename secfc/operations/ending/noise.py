@@ -19,13 +19,12 @@ from secfc.crypto.randomness import MaskSource
 from secfc.errors import ParameterError, TooManyFaultsError
 from secfc.field.array_types import Floats, Objects
 from secfc.field.primes import primes_of
-from secfc.operations.beginning.rows import SharedRows, set_aside
+from secfc.operations.beginning.rows import SharedRows, dealers_inside
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.parties.dealing import Dealings, added, dealt_by_owners
+from secfc.protocol.parties.dealing import added, dealt_by_owners
 from secfc.protocol.parties.party import Party
 from secfc.sharing.shared import Shared
-from secfc.sharing.unread import cannot_be_honest, open_pairs
 
 LEAST_VARIANCE = 16
 """Least variance of one client's noise, in quantised units squared: a condition of `_SPARED`."""
@@ -112,27 +111,16 @@ def shared_noise(me: Party, job: Job, noise: Noise, rows: SharedRows) -> Generat
     dealers = {j: size for j, count in enumerate(rows.layout.counts, 1) if count}
     own = _segments(me, noise.draw(job, me.masks), job.width) if me.number in dealers else None
     dealings = yield from dealt_by_owners(me, dealers, own)
-    unread = {*rows.unread, *dealings.refused}
-    cheats = rows.cheats | cannot_be_honest(unread, known=rows.cheats, most=job.max_liars)
-    set_aside(me, cheats, open_pairs(unread, cheats), most=job.max_liars)
-    inside = [j for j in dealings.kept if j not in cheats]
+    inside = dealers_inside(me, rows, dealings, most=job.max_liars)
     if len(inside) < noise.dealers:
         raise TooManyFaultsError(
             f"centres: noise of {len(inside)} clients is in, that of {noise.dealers} is needed"
         )
     found = list[Floats]()
-    if me.holds:
-        found = [_or_masks(me, dealings, j, size) for j in inside]
+    if me.holds:  # one that refused some sends no shares
+        nothing = np.zeros((len(me.code.primes), size))
+        found = [dealings.shares[j].shared if j in dealings.shares else nothing for j in inside]
     return added(me, found, size).reshape(job.k, job.width)
-
-
-def _or_masks(me: Party, dealings: Dealings, dealer: int, size: int) -> Floats:
-    """A holder's shares of a client's noise.
-
-    If it refused them, uniform numbers: nobody uses its shares of sums, and without noise they would tell
-    sums to a recipient that subtracts its own share of this noise.
-    """
-    return dealings.shares[dealer].shared if dealer in dealings.shares else me.uniform(1, size)[:, 0]
 
 
 def _segments(me: Party, drawn: Objects, width: int) -> Floats:

@@ -33,9 +33,7 @@ def opened_to(
 
 
 def _holder(me: Party, recipients: Collection[int], shares: Floats, what: str) -> Half:
-    data = to_bytes(shares, me.code.primes[: len(shares)])
-    for recipient in recipients:
-        me.send(recipient, what, data)
+    me.send_share(recipients, what, to_bytes(shares, me.code.primes[: len(shares)]))
     return
     yield
 

@@ -37,9 +37,7 @@ def under_covers(me: Party, sets: Shared, covers: Covers) -> Generator[None, Non
 
 
 def _holder(me: Party, residues: Floats) -> Half:
-    data = to_bytes(residues, me.code.primes[:1])
-    for client in me.roles.holders:
-        me.send(client, "labels", data)
+    me.send_share(me.roles.holders, "labels", to_bytes(residues, me.code.primes[:1]))
     return
     yield
 

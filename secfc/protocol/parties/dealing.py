@@ -202,12 +202,12 @@ def _party(me: Party, task: _Task, segments: Floats | None) -> Half:
             layout = _Layout.of(me, task.sizes[dealer], task.zeros)
             may_be_lost = task.may_be_lost
             came = yield Wait("piece", (dealer,), layout.end, unless_lost=may_be_lost, alone=may_be_lost)
-            if not came and not me.max_liars:
+            if not came and not me.may_refuse:
                 continue
             shares = _checked(me, task, dealer, root, came[dealer]) if came else None
         if shares is not None:
             found[dealer] = shares
-        elif not task.may_be_lost or not me.max_liars:
+        elif not task.may_be_lost or not me.may_refuse:
             text = f"party {dealer} dealt shares that lie on no polynomial of their degree"
             raise CheatError(text, code=Code.BAD_MESSAGE, clients=[dealer])
     if task.may_be_lost:
@@ -336,7 +336,7 @@ def _witness(me: Party, task: _Task) -> Half:
         said = np.unpackbits(rows, axis=1, count=me.code.n)
         every = ((j, holder) for holder in me.roles.holders for j in roots)
         refused = frozenset((j, holder) for j, holder in every if said[holder - 1, j - 1])
-    if me.max_liars:
+    if me.may_refuse:
         return tuple(roots), refused
     return tuple(roots.keys() - {dealer for dealer, _ in refused}), frozenset()
 

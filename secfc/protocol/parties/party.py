@@ -6,7 +6,7 @@ generator. It sends by `Party.send`, yields what it awaits, and receives the byt
 """
 
 import hashlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -76,8 +76,8 @@ class Party:
 
     `secrets` are what it shares with each party, 32 bytes each, with itself too. `transcript` is at first the
     run's. Up to `max_liars` holders may send wrong shares; `liars` are those that were found. Shares of
-    `unsure` holders are not used either, because it is not known whether they lie. `stock` are [rho] and <0>
-    that were dealt and are not used yet (`secfc.protocol.parties.random_sharings`).
+    `unsure` holders are not used either, because it is not known whether they lie (`send_share`). `stock` are
+    [rho] and <0> that were dealt and are not used yet (`secfc.protocol.parties.random_sharings`).
     """
 
     number: int
@@ -118,6 +118,11 @@ class Party:
     def evaluates(self) -> bool:
         """Whether it is one of the two evaluators."""
         return self.number in self.roles.evaluators
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether holders go on without shares that they refuse. All parties find the same."""
+        return self.max_liars > 0 or bool(self.unsure)
 
     @property
     def seen(self) -> bytes:
@@ -161,6 +166,17 @@ class Party:
         """Send a message of the present step to everybody."""
         for party in self.roles.everybody:
             self.send(party, tag, data)
+
+    def send_share(self, recipients: Iterable[int], tag: str, data: Data) -> None:
+        """Send a holder's share of what is computed, unless nobody uses it.
+
+        A holder whose shares are not used may have refused what others have. Without an owner's rows, noise
+        or covers its shares would tell more than is opened.
+        """
+        if self.number in self.liars | self.unsure:
+            return
+        for recipient in recipients:
+            self.send(recipient, tag, data)
 
     def keys(self, other: int, phase: str) -> Keys:
         """Keys of the present step that only this party and another know.
