@@ -18,6 +18,7 @@ from secfc.operations.beginning import rows as sharing
 from secfc.operations.decoding import distances, kept
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Step, StepNotice, StepReport
+from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import Party
 from secfc.protocol.program.letters import letters_of, packed
 from secfc.protocol.states import State
@@ -309,6 +310,31 @@ class TestALyingServer:
         net, drop = self.net([3, 4], max_liars=1)
         with pytest.raises(CheatError, match="fewer than 3 clients say that the server told them the same"):
             net.run(drop=drop)
+
+    @pytest.mark.parametrize(
+        ("clients", "colluding", "halves"), [(6, None, True), (5, 3, True), (5, None, False), (4, 3, False)]
+    )
+    def test_can_tell_two_halves_of_a_quorum_different_labels(self, clients, colluding, halves):
+        """R clients each. One that colludes counts in both: docs/threat-model.md, "A server that cheats"."""
+        deceived = [j for j in range(1, clients + 1) if j > 3]
+        net, drop = self.net(deceived, rows=[*ROWS, ROWS[0]][:clients])
+
+        def apart(message):
+            if not isinstance(message, Step) or message.round == 0:
+                return drop(message)
+            if message.sender == colluding and message.recipient in deceived:
+                me = net.clients[message.recipient].phase._steps.me
+                letter = Place(me.step, "same", me.inbox._seen_with(colluding)), b""
+                sealed = net.seal(colluding, message.recipient, message.place, packed([letter]))
+                net.deliver(replace(message, sealed=sealed))
+                return True
+            return (message.sender in deceived) != (message.recipient in deceived)
+
+        net.run(drop=apart, choose=lambda links: min(links, key=lambda link: link[0] == colluding))
+        ended = {j: one.phase._steps.result for j, one in net.clients.items() if one.state is State.DONE}
+        assert list(ended) == ([1, 2, 3, *deceived] if halves else [1, 2, 3])
+        told = {found.public.labels.tobytes() for found in ended.values()}
+        assert len(told) == (2 if halves else 1)
 
     def test_can_tell_all_the_same_labels_within_their_limits(self, monkeypatch):
         """So it chooses the sets of the next round: docs/threat-model.md, "A server that cheats"."""
