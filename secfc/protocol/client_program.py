@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from secfc.crypto.channel import Channels
-from secfc.errors import CheatError, MessageError, ParameterError
+from secfc.errors import CheatError, MessageError, ParameterError, TooManyFaultsError
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.context import ClientContext
@@ -117,6 +117,10 @@ class ClientProgram(ClientPhase):
 
     def _go_on(self) -> list[Message]:
         messages = self._steps.go_on()
+        me = self._steps.me
+        if not self._steps.ended and not all(map(me.inbox.can_have, me.waits)):
+            unread = ", ".join(map(self._context.job.called, sorted(me.inbox.lost)))
+            raise TooManyFaultsError(f"too few clients are left whose shares can be read; without: {unread}")
         found = self._steps.result
         if found is not None:
             own, self.label_shares = found.labels.own, found.labels.shares

@@ -90,3 +90,23 @@ def test_one_liar_too_many_gets_nobody_honest_blamed_where_a_spare_client_answer
     # With n = R + 2A the liars and R - 1 others agree; with "labels" not all who could answer are waited for.
     if isinstance(job.disclosure, Coded) and job.n > job.threshold + 2 * job.max_liars:
         assert set(ending.faults.liars) <= case.liars
+
+
+def test_shares_that_other_clients_cannot_read_end_a_run_without_spare_clients_and_name_no_honest_one():
+    """The server and those who compare can read them, so the server waits for clients that wait in vain."""
+    drawn = kept(
+        [1, 1, 1, 1, 1, 1, 1],
+        liars={5, 6},
+        lies=(
+            lie(5, "piece", "cut", count=1000, towards=(1, 3)),
+            lie(6, "share", "garbage", count=1000, towards=(1, 2, 3, 4, 5, 7)),
+        ),
+        seed=1,
+        **{"k": 1, "t": 1, "precision": 12, "max_liars": 2, "max_iter": 2, "init": "random"},
+        **{"disclosure": "labels", "comparers": (10, 9, 8)},
+    )
+    ending = run(drawn)
+    assert str(ending.error).startswith(
+        "too few clients are left whose shares can be read; without: client 6"
+    )
+    assert broken_promises(drawn, ending) == []
