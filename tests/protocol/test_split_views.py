@@ -52,9 +52,12 @@ def test_where_nobody_lies_all_clients_end(split, kind):
 @pytest.mark.parametrize("kind", JOBS)
 @pytest.mark.some(8)
 def test_in_any_step_all_who_end_have_what_they_may(split, kind, step):
-    """So labels are right, and what the recipient opens is exact, with all noise that is in."""
+    """So labels are right, and what the recipient opens is exact, with all noise that is in.
+
+    Before rows are shared nobody can do without a client, so then nobody goes on.
+    """
     found = split(kind, told=[4], step=step)
-    assert len(found.done) >= 3 or (not found.done and step <= found.deals[0])
+    assert len(found.done) >= 3 or not found.senders
 
 
 @pytest.mark.parametrize("hides", [False, True])
