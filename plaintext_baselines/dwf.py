@@ -4,12 +4,11 @@ import abc
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from plaintext_baselines._arrays import FloatArray, IntArray
-from plaintext_baselines._base import check_choice
 from plaintext_baselines._floats import assign, set_sizes, set_sums
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._method import FederatedMethod, Fit, check_number
@@ -32,40 +31,26 @@ class Update(NamedTuple):
     inertia: float
 
 
-def local_update(
-    rows: FloatArray, norms: FloatArray, centres: FloatArray, max_iter: int, tol: float
-) -> Update:
+def local_update(rows: FloatArray, centres: FloatArray, max_iter: int, tol: float) -> Update:
     """Up to `max_iter` steps of classical k-means from the received centroids: Algorithm 2.
 
-    Empty clusters are not relocated (section 2.4). `norms` are the rows' squared norms.
+    Empty clusters are not relocated (section 2.4). The steps also end if centroids move by less than `tol`
+    (Frobenius norm).
     """
-    n_clusters = len(centres)
-    local = centres.copy()
-    # |x - c|^2 without |x|^2, since that does not change the argmin.
-    scores = rows @ (-2.0 * centres.T)
-    scores += np.einsum("ij,ij->i", centres, centres)
-    labels = scores.argmin(axis=1)
-    received = set_sizes(labels, n_clusters)
-    nearest = norms + scores[np.arange(len(rows)), labels]
-    touched = np.flatnonzero(received)
-    for step in range(1, max_iter + 1):
-        position = np.full(n_clusters, -1)
-        position[touched] = np.arange(len(touched))
-        sets = position[labels]
-        sizes = set_sizes(sets, len(touched))
-        moved = touched[sizes > 0]
-        means = set_sums(rows, sets, len(touched))[sizes > 0] / sizes[sizes > 0, None]
-        movement = float(np.linalg.norm(means - local[moved]))
-        local[moved] = means
-        if step == max_iter or movement < tol:
+    first = found = assign(rows, centres)
+    received = set_sizes(first.labels, len(centres))
+    local, sizes = centres, received
+    for step in range(max_iter):
+        if step:
+            found = assign(rows, local)
+            sizes = set_sizes(found.labels, len(centres))
+        sums = set_sums(rows, found.labels, len(centres))
+        means = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], local)
+        movement = float(np.linalg.norm(means - local))
+        local = means
+        if movement == 0 or movement < tol:
             break
-        scores[:, moved] = rows @ (-2.0 * means.T) + np.einsum("ij,ij->i", means, means)
-        previous, labels = labels, scores.argmin(axis=1)
-        changed = labels != previous
-        if not changed.any():
-            break
-        touched = np.union1d(labels[changed], previous[changed])
-    return Update(local, received, float(np.maximum(nearest, 0).sum()))
+    return Update(local, received, float(first.distances.sum()))
 
 
 def aggregate(local: FloatArray, weights: FloatArray) -> FloatArray:
@@ -105,7 +90,7 @@ class WeightedFederated(FederatedMethod):
     converged_: bool = field(init=False)
 
     @abc.abstractmethod
-    def _weights(self, rows: FloatArray, update: Update) -> FloatArray:
+    def _weights(self, update: Update) -> FloatArray:
         """Weights omega_ij of a party, ndarray of shape (n_clusters,), float64."""
 
     def _check_parameters(self, data: Sequence[FloatArray]) -> None:
@@ -116,14 +101,13 @@ class WeightedFederated(FederatedMethod):
         check_number("tol", self.tol, 0)
 
     def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
-        norms = [np.einsum("ij,ij->i", rows, rows) for rows in parties]
         best: Fit | None = None
         best_score = np.inf
         for _ in range(self.n_init):
             start = self._given_start(parties, frame, rng)
             if start is None:
                 start = plain_one_shot(parties, self.n_clusters, START_RUNS, rng)
-            outcome = self._one_run(parties, norms, start, frame.enter_length(self.tol), rng)
+            outcome = self._one_run(parties, start, frame.enter_length(self.tol), rng)
             score = request_score(parties, outcome.centres)
             if best is None or score < best_score:
                 best, best_score = outcome, score
@@ -133,7 +117,6 @@ class WeightedFederated(FederatedMethod):
     def _one_run(
         self,
         parties: list[FloatArray],
-        norms: list[FloatArray],
         centres: FloatArray,
         tol: float,
         rng: np.random.Generator,
@@ -144,13 +127,11 @@ class WeightedFederated(FederatedMethod):
         converged = False
         for count in range(1, self.max_iter + 1):
             chosen = participants(parties, self.n_clients, rng)
-            updates = [
-                local_update(parties[index], norms[index], centres, self.local_iter, tol) for index in chosen
-            ]
+            updates = [local_update(parties[index], centres, self.local_iter, tol) for index in chosen]
             history.append(sum(update.inertia for update in updates))
             aggregated = aggregate(
                 np.array([update.centres for update in updates]),
-                np.array([self._weights(parties[i], one) for i, one in zip(chosen, updates, strict=True)]),
+                np.array([self._weights(update) for update in updates]),
             )
             # Equation 6, with c^(-1) = c^(0).
             new = centres + self.learning_rate * (aggregated - centres) + self.momentum * (centres - old)
@@ -172,8 +153,8 @@ class DWF(WeightedFederated):
 
     In each round a party runs `local_iter` steps of k-means from the received centroids. A centroid whose
     local cluster is empty does not move (section 2.4). The server averages each cluster's local centroids
-    with the weights omega_ij of equation 7, or without weights if all are zero (equation 4). It then moves by
-    equation 6, ``C + learning_rate (D - C) + momentum (C - C_old)``.
+    with the weights omega_ij of equation 7, sizes at the received centroids, or without weights if all are
+    zero (equation 4). It then moves by equation 6, ``C + learning_rate (D - C) + momentum (C - C_old)``.
 
     With ``learning_rate=1, momentum=0, local_iter=1`` and all parties this is Lloyd's algorithm on the pool
     that does not move empty clusters (section 2.2).
@@ -190,9 +171,6 @@ class DWF(WeightedFederated):
         mu in [0, 1).
     local_iter : int
         Local rounds max_local.
-    weights : {"received", "updated"}
-        The weights count the assignments to the received centroids (equation 7 and the published code's
-        default), or to the party's own centroids after its steps (one reading of Algorithm 2, line 3).
     n_clients : int, optional
         Number of parties that take part, drawn at random in each round. None: all.
     n_init : int
@@ -231,23 +209,14 @@ class DWF(WeightedFederated):
     [1.0, 11.0]
     """
 
-    weights: Literal["received", "updated"] = "received"
-
-    def _check_parameters(self, data: Sequence[FloatArray]) -> None:
-        super()._check_parameters(data)
-        check_choice("weights", self.weights, ("received", "updated"))
-
-    def _weights(self, rows: FloatArray, update: Update) -> FloatArray:
-        sizes = update.sizes
-        if self.weights == "updated":
-            sizes = set_sizes(assign(rows, update.centres).labels, self.n_clusters)
-        return sizes.astype(float)
+    def _weights(self, update: Update) -> FloatArray:
+        return update.sizes.astype(float)
 
 
 class EWF(WeightedFederated):
     """EWF k-means: local k-means steps, averaged with equal weights; DWF's comparison, similar to FedAvg.
 
-    It is from the same paper as :class:`DWF` and has its attributes and its parameters, except `weights`. The
+    It is from the same paper as :class:`DWF` and has its attributes and its parameters. The
     weights are those of equation 8: every party has the same weight for every cluster, also for a centroid
     that has none of its rows.
 
@@ -261,5 +230,5 @@ class EWF(WeightedFederated):
     [1.25, 10.75]
     """
 
-    def _weights(self, rows: FloatArray, update: Update) -> FloatArray:
+    def _weights(self, update: Update) -> FloatArray:
         return np.ones(self.n_clusters)

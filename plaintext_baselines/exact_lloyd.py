@@ -1,6 +1,5 @@
 """Lloyd's k-means on the pooled, quantised rows, with no rounding after the quantisation."""
 
-import numbers
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -14,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from plaintext_baselines._arrays import FloatArray, IntArray
 from plaintext_baselines._base import FederatedClusterer, check_count, check_parties, check_weights, split
 from plaintext_baselines._exact import Centre, Centres, ExactRows
+from plaintext_baselines._method import check_number
 from plaintext_baselines._plus_plus import plus_plus_rows
 from plaintext_baselines._quantise import MAX_PRECISION, check_bound, check_step, quantise, scale_exponent
 from plaintext_baselines._rounds import Rounds, run_rounds
@@ -138,10 +138,7 @@ class ExactLloyd(FederatedClusterer):
         if self.n_init > 1 and not isinstance(self.init, str):
             raise ValueError(f"n_init must be 1 where the start is given, got {self.n_init}")
         check_count("max_iter", self.max_iter)
-        if isinstance(self.tol_moved, bool) or not isinstance(self.tol_moved, numbers.Real):
-            raise TypeError(f"tol_moved must be a number, got {self.tol_moved!r}")
-        if not 0 <= self.tol_moved < 1:
-            raise ValueError(f"tol_moved must be at least 0 and below 1, got {self.tol_moved}")
+        check_number("tol_moved", self.tol_moved, 0, 1, open_high=True)
         check_count("precision", self.precision)
         if self.precision > MAX_PRECISION:
             raise ValueError(f"precision must be at most {MAX_PRECISION} bits, got {self.precision}")

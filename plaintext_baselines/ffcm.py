@@ -30,10 +30,10 @@ class FFCM(FederatedMethod):
     centre (equation 8, ``averaging="weighted"``) or clusters all local centres by unweighted k-means
     (equation 9, ``averaging="kmeans"``). It starts by k-means++, in later rounds from the global centres.
 
-    Memberships are those that minimise equation 4, as in Bezdek's algorithm and in the published code,
-    u_ij = 1 / sum_k (||x_i - c_j|| / ||x_i - c_k||)^(2/(m-1)). Equation 5 as printed has squared norms with
-    the same exponent; ``exponent="printed"`` computes that. A row on a centre has membership 1 there, in
-    equal parts if it is on several. A centre without support (W_j = 0 at all parties) does not move.
+    Memberships are those that minimise equation 4, as in Bezdek's algorithm and in the published code, u_ij =
+    1 / sum_k (||x_i - c_j|| / ||x_i - c_k||)^(2/(m-1)), not equation 5 as printed, which has squared norms
+    with the same exponent. A row on a centre has membership 1 there, in equal parts if on several. A centre
+    without support (W_j = 0 at all parties) does not move.
 
     Parameters
     ----------
@@ -53,8 +53,6 @@ class FFCM(FederatedMethod):
     weights : {"powers", "memberships"}
         W_j: the sum of u_ij^m over the memberships that made the local centres (equation 7), or the sum of
         u_ij at the local centres, as in the published code.
-    exponent : {"bezdek", "printed"}
-        The form of equation 5.
     normalise : bool
         Scale every column of the pool to [0, 1] first, so that the uniform start is among the rows. Centres
         are reported in the data's units.
@@ -104,7 +102,6 @@ class FFCM(FederatedMethod):
     local_iter: int | None = 1
     local_tol: float = 1e-4
     weights: Literal["powers", "memberships"] = "powers"
-    exponent: Literal["bezdek", "printed"] = "bezdek"
     normalise: bool = False
     max_iter: int = 1000
     tol: float = 1e-4
@@ -120,7 +117,6 @@ class FFCM(FederatedMethod):
         check_init(self.init, ("uniform", "random"))
         check_number("local_tol", self.local_tol, 0)
         check_choice("weights", self.weights, ("powers", "memberships"))
-        check_choice("exponent", self.exponent, ("bezdek", "printed"))
         self._check_counts("max_iter", "n_init", optional=("local_iter",))
         check_number("tol", self.tol, 0)
         check_choice("movement", self.movement, ("sum", "frobenius"))
@@ -173,7 +169,7 @@ class FFCM(FederatedMethod):
         ).centres
 
     def _local_update(self, rows: FloatArray, centres: FloatArray) -> "LocalUpdate":
-        power = 1.0 / (self.fuzziness - 1.0) * (2.0 if self.exponent == "printed" else 1.0)
+        power = 1.0 / (self.fuzziness - 1.0)
         used = memberships(rows, centres, power)
         for count in range(1, (self.local_iter or LOCAL_LIMIT) + 1):
             powers = used**self.fuzziness

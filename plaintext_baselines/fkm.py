@@ -3,13 +3,12 @@
 import numbers
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
 from plaintext_baselines._arrays import FloatArray
-from plaintext_baselines._base import check_choice
 from plaintext_baselines._floats import assign, set_sizes, set_sums
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import draw_seed, in_order, kmeans
@@ -48,9 +47,6 @@ class FKM(FederatedMethod):
         Steps of k-means after a party's k-means++. 0 in Algorithm 1; the published code uses `local_iter`.
     min_cluster_size : int
         p: means of fewer rows are not uploaded.
-    counts : {"updated", "received"}
-        The number of rows of a mean is counted by assignment to the party's updated means, as in the
-        published code, or by the assignment that its last step averaged. Algorithm 1, line 17, does not say.
     n_init, server_iter, server_tol
         `n_init`, `max_iter` and `tol` of the server's k-means, as in ``sklearn.cluster.KMeans``.
     random_state : None or int
@@ -86,7 +82,6 @@ class FKM(FederatedMethod):
     local_iter: int = 1
     initial_iter: int = 0
     min_cluster_size: int = 2
-    counts: Literal["updated", "received"] = "updated"
     n_init: int = 10
     server_iter: int = 300
     server_tol: float = 1e-4
@@ -99,7 +94,6 @@ class FKM(FederatedMethod):
         check_number("initial_iter", self.initial_iter, 0)
         if not isinstance(self.initial_iter, numbers.Integral):
             raise TypeError(f"initial_iter must be an integer, got {self.initial_iter!r}")
-        check_choice("counts", self.counts, ("updated", "received"))
         check_number("server_tol", self.server_tol, 0)
 
     def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
@@ -144,9 +138,7 @@ class FKM(FederatedMethod):
         return np.asarray(kmeans_plusplus(rows, count, random_state=draw_seed(rng))[0])
 
     def _upload(self, rows: FloatArray, means: FloatArray, n_iter: int) -> "Upload":
-        return client_step(
-            rows, means, n_iter, min_size=self.min_cluster_size, updated=self.counts == "updated"
-        )
+        return client_step(rows, means, n_iter, min_size=self.min_cluster_size)
 
 
 class Upload(NamedTuple):
@@ -156,8 +148,8 @@ class Upload(NamedTuple):
     sizes: FloatArray
 
 
-def client_step(rows: FloatArray, means: FloatArray, n_iter: int, *, min_size: int, updated: bool) -> Upload:
-    """Algorithm 1, lines 13 to 18. `updated`: sizes are counted by assignment to the updated means."""
+def client_step(rows: FloatArray, means: FloatArray, n_iter: int, *, min_size: int) -> Upload:
+    """Algorithm 1, lines 13 to 18. Sizes are counted by assignment to the updated means, as in the code."""
     labels = assign(rows, means).labels
     used, labels = np.unique(labels, return_inverse=True)
     means = means[used]
@@ -167,8 +159,7 @@ def client_step(rows: FloatArray, means: FloatArray, n_iter: int, *, min_size: i
         sizes = set_sizes(labels, len(means))
         sums = set_sums(rows, labels, len(means))
         means = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], means)
-    if updated:
-        labels = assign(rows, means).labels
+    labels = assign(rows, means).labels
     sizes = set_sizes(labels, len(means))
     sent = sizes >= min_size
     return Upload(means[sent], sizes[sent].astype(float))

@@ -9,8 +9,8 @@ from plaintext_baselines import FKM
 from plaintext_baselines.fkm import client_step
 
 
-def step(rows, means, n_iter=1, min_size=2, updated=True):
-    upload = client_step(rows, means, n_iter, min_size=min_size, updated=updated)
+def step(rows, means, n_iter=1, min_size=2):
+    upload = client_step(rows, means, n_iter, min_size=min_size)
     return upload.means.ravel().tolist(), upload.sizes.tolist()
 
 
