@@ -50,41 +50,28 @@ def names_of(texts: str | list[str] | None) -> tuple[str, ...]:
     return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
 
 
+def _refusal(text: str) -> Any:
+    return typer.Option(help=f"Every party refuses {text}.", rich_help_panel=REFUSED)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Refusing:
     """What every party refuses."""
 
-    smallest_set: Annotated[
-        int,
-        typer.Option(
-            help="Every party refuses a round with a set of fewer rows; empty sets are allowed.",
-            rich_help_panel=REFUSED,
-        ),
-    ] = 1
-    most_rounds: Annotated[
-        int | None,
-        typer.Option(help="Every party refuses to answer more rounds than this.", rich_help_panel=REFUSED),
-    ] = None
-    most_rows: Annotated[
-        int | None,
-        typer.Option(
-            help="Every party refuses to keep shares of more rows than this.", rich_help_panel=REFUSED
-        ),
-    ] = None
+    smallest_set: Annotated[int, _refusal("a round with a set of fewer rows; empty sets are allowed")] = 1
+    most_rounds: Annotated[int | None, _refusal("to answer more rounds than this")] = None
+    most_rows: Annotated[int | None, _refusal("to keep shares of more rows than this")] = None
     largest_share: Annotated[
         float | None,
-        typer.Option(
-            help="Every party refuses to share if one party has more than this part of all rows, or of all "
-            "weight: above 0, up to 1. Without it there is a warning above one half.",
-            rich_help_panel=REFUSED,
+        _refusal(
+            "to share if one party has more than this part of all rows, or of all weight: above 0, up to 1. "
+            "Without it there is a warning above one half"
         ),
     ] = None
     never_share: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Columns that every party refuses to share; the run ends if one is to be clustered. "
-            "Separated by commas; repeatable.",
-            rich_help_panel=REFUSED,
+        _refusal(
+            "to share these columns; the run ends if one is to be clustered. Separated by commas; repeatable"
         ),
     ] = None
 

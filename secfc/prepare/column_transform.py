@@ -100,41 +100,24 @@ class Preparation:
         A mean of logarithms becomes the geometric mean. Columns of categories are unchanged: a centre has
         the fraction of rows with that category.
         """
-        return self._by_column(rows, self._restored)
+        return self._by_column(rows, lambda values, column: _powers(self._restored(values, column), column))
 
     def restore_spreads(self, spreads: Floats) -> Floats:
         """Standard deviations of prepared columns, shape (k, columns), in the units of the schema.
 
         For a column of logarithms it is a factor: one more deviation multiplies a value by it.
         """
-
-        def restored(values: Floats, column: Column) -> Floats:
-            spread = values * self._zero_and_unit(column)[1]
-            return np.exp(spread) if column.log else spread
-
-        return self._by_column(spreads, restored)
+        return self._by_column(spreads, lambda values, column: _powers(values * self._unit(column), column))
 
     def scale(self, centres: Floats) -> Floats:
         """The inverse of `restore`: for instance centres of shape (k, columns) as prepared rows."""
-
-        def scaled(values: Floats, column: Column) -> Floats:
-            with np.errstate(divide="ignore", invalid="ignore"):  # nan and inf are refused later
-                numbers: Floats = self._scaled(np.log(values) if column.log else values, column)
-            return numbers
-
-        return self._by_column(centres, scaled)
+        return self._by_column(centres, lambda values, column: self._scaled(_logs(values, column), column))
 
     def scale_spreads(self, spreads: Floats) -> Floats:
         """What `restore_spreads` gives, shape (k, columns), in the units of prepared rows again."""
+        return self._by_column(spreads, lambda values, column: _logs(values, column) / self._unit(column))
 
-        def scaled(values: Floats, column: Column) -> Floats:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                numbers: Floats = np.log(values) if column.log else values
-            return numbers / self._zero_and_unit(column)[1]
-
-        return self._by_column(spreads, scaled)
-
-    def _by_column(self, rows: Floats, change: Callable[[Floats, Column], Floats]) -> Floats:
+    def _by_column(self, rows: Floats, change: Callable[[Any, Column], Any]) -> Floats:
         """Rows with changed numbers. Columns of categories stay the same."""
         if rows.ndim != 2 or rows.shape[1] != len(self.names):
             raise DataError(f"rows: {len(self.names)} columns are needed, the shape given is {rows.shape}")
@@ -162,8 +145,19 @@ class Preparation:
 
     def _restored(self, values: Any, column: Column) -> Any:
         zero, unit = self._zero_and_unit(column)
-        restored = zero + values * unit
-        return np.exp(restored) if column.log else restored
+        return zero + values * unit
+
+    def _unit(self, column: Column) -> float:
+        return self._zero_and_unit(column)[1]
+
+
+def _powers(values: Any, column: Column) -> Any:
+    return np.exp(values) if column.log else values
+
+
+def _logs(values: Any, column: Column) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):  # nan and inf are refused later
+        return np.log(values) if column.log else values
 
 
 def sums_of(table: Checked, schema: Schema) -> list[Sums | Counts]:

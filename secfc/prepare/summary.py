@@ -1,18 +1,18 @@
 """The public part of a preparation as a file. With it a party can prepare its rows again, or new rows."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, replace
-from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, FiniteFloat, NonNegativeInt
 
 from secfc.errors import ParameterError
 from secfc.field.residues import MAX_ROWS
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.statistics import Counts, Quartiles, Statistics
-from secfc.tables.toml_file import read_json
+from secfc.tables.toml_file import FileSchema, ListOf, check_values, read_json
 
 SUMMARY = "preparation.json"
 """Name of the file."""
@@ -59,36 +59,33 @@ def read_summary(path: Path) -> Preparation:
     return preparation
 
 
-def _quartiles(value: Any, column: Column, path: Path) -> Quartiles:
-    where, counts = (
-        f"{path}: statistics.{column.name}",
-        value.get("counts") if isinstance(value, dict) else None,
-    )
-    holders = value.get("holders") if isinstance(value, dict) else None
-    if (
-        type(holders) is not int
-        or holders < 0
-        or not isinstance(counts, list)
-        or len(counts) != column.totals
-    ):
-        raise ParameterError(f"{where}: holders and {column.totals} counts are needed")
-    if not all(type(one) is int and one >= 0 for one in counts) or not 0 < sum(counts) <= MAX_ROWS:
-        raise ParameterError(f"{where}.counts: not numbers of values")
-    found = Quartiles.of(Counts(counts=tuple(counts)), column, holders=0, smallest=0)
-    return replace(found, holders=holders)
+class _Moments(FileSchema):
+    holders: NonNegativeInt
+    count: NonNegativeInt
+    mean: FiniteFloat
+    deviation: Annotated[FiniteFloat, Field(ge=0)]
 
 
-def _statistics(value: Any, column: Column, path: Path) -> Statistics | Quartiles:
-    if column.bins:
-        return _quartiles(value, column, path)
-    kinds = {"holders": int, "count": int, "mean": float, "deviation": float}
+class _Bins(FileSchema):
+    holders: NonNegativeInt
+    count: NonNegativeInt
+    counts: ListOf[NonNegativeInt]
+    lower: FiniteFloat
+    median: FiniteFloat
+    upper: FiniteFloat
+
+
+def _statistics(value: object, column: Column, path: Path) -> Statistics | Quartiles:
+    """The statistics of a column; what follows from others is compared later."""
     where = f"{path}: statistics.{column.name}"
-    if not isinstance(value, Mapping) or set(value) != set(kinds):
-        raise ParameterError(f"{where}: {', '.join(kinds)} are needed")
-    for key, kind in kinds.items():
-        if type(value[key]) is not kind or not isfinite(value[key]) or (key != "mean" and value[key] < 0):
-            raise ParameterError(f"{where}.{key}: not a number that can be")
+    if column.bins:
+        bins = check_values(value, _Bins, name=where)
+        if len(bins.counts) != column.bins or not 0 < sum(bins.counts) <= MAX_ROWS:
+            raise ParameterError(f"{where}.counts: not {column.bins} numbers of values")
+        found = Quartiles.of(Counts(counts=tuple(bins.counts)), column, holders=0, smallest=0)
+        return replace(found, holders=bins.holders)
+    moments = check_values(value, _Moments, name=where)
     low, high = column.ends
-    if not low <= value["mean"] <= high or value["deviation"] > high - low:
+    if not low <= moments.mean <= high or moments.deviation > high - low:
         raise ParameterError(f"{where}: no values from {low:g} to {high:g} have this mean and deviation")
-    return Statistics(**value)
+    return Statistics(**moments.model_dump())

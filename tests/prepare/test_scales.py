@@ -215,11 +215,11 @@ def test_robust_columns_that_cannot_be_are_refused(more, text):
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
-        ("counts", [1, 2], "holders and 50 counts are needed"),
-        ("counts", [-1] * 50, "counts: not numbers of values"),
-        ("counts", [0] * 50, "counts: not numbers of values"),
-        ("counts", [1.0] * 50, "counts: not numbers of values"),
-        ("holders", "3", "holders and 50 counts are needed"),
+        ("counts", [1, 2], "counts: not 50 numbers of values"),
+        ("counts", [-1] * 50, "counts.1.: Input should be greater than or equal to 0"),
+        ("counts", [0] * 50, "counts: not 50 numbers of values"),
+        ("counts", [1.0] * 50, "counts.1.: an integer is needed"),
+        ("holders", "3", "holders: an integer is needed"),
         ("median", 99.0, "is not what follows"),
         ("count", 3, "is not what follows"),
     ],

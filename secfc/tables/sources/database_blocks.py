@@ -64,28 +64,24 @@ class _Column:
     def add(self, values: Sequence[Any], above: int) -> None:
         """Add a block that follows `above` rows."""
         kinds = set(map(type, values)) - {type(None)}
-        for kind in kinds:
-            if kind not in _FAMILIES:
-                row = above + next(at for at, value in enumerate(values) if type(value) is kind)
+        if self._family is None and kinds:
+            self._family = _FAMILIES.get(next(type(value) for value in values if value is not None))
+        for row, kind in enumerate(map(type, values), above) if self._differ(kinds) else ():
+            if kind not in _FAMILIES and kind is not type(None):
                 raise DataError(
                     f"{self._name} has values of type {kind.__name__}, the first in row {row}; leave it "
                     "out of the query, or cast it",
                     code=Code.NOT_A_NUMBER,
                 )
-        families = {_FAMILIES[kind] for kind in kinds}
-        if self._family is None and families:
-            self._family = _FAMILIES[next(type(value) for value in values if value is not None)]
-        if families - {self._family}:
-            row, other = next(
-                (at, _FAMILIES[type(value)])
-                for at, value in enumerate(values)
-                if value is not None and _FAMILIES[type(value)] != self._family
-            )
-            raise DataError(
-                f"{self._name} has a {other} in row {above + row}, below a {self._family}",
-                code=Code.NOT_A_NUMBER,
-            )
+            if kind in _FAMILIES and _FAMILIES[kind] != self._family:
+                raise DataError(
+                    f"{self._name} has a {_FAMILIES[kind]} in row {row}, below a {self._family}",
+                    code=Code.NOT_A_NUMBER,
+                )
         self._blocks.append(self._block(kinds, values, above))
+
+    def _differ(self, kinds: set[type]) -> bool:
+        return any(_FAMILIES.get(kind) is None or _FAMILIES[kind] != self._family for kind in kinds)
 
     def array(self) -> pa.ChunkedArray:
         kinds = {block.type for block in self._blocks if not pa.types.is_null(block.type)}
