@@ -10,7 +10,7 @@ from support.organisations import NAMES, Organisations
 
 import secfc
 from secfc.agreement.audit import audit
-from secfc.agreement.job_file import agreement_of, read_job
+from secfc.agreement.job_file import read_job
 from secfc.agreement.rows import read_rows
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import read_summary
@@ -157,7 +157,6 @@ def test_a_job_predicts(made, predicting, disclosure):
     consent(made, "predict = true")
     _, labels, result = ran(made)
     agreement = read_job(made.job)
-    assert agreement_of(agreement.to_json(), name="sent").digest == agreement.digest
     expected = secfc.predict(
         [one[~added] for one, added in zip(parts, new, strict=True)],
         [one[~added] for one, added in zip(first, new, strict=True)],

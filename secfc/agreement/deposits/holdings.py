@@ -119,11 +119,6 @@ class Holding:
         values = {"held": held, "refused": refused}
         return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
 
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of its content, in hexadecimal."""
-        return hashlib.sha256(self.content()).hexdigest()
-
 
 @dataclass(frozen=True, kw_only=True)
 class SignedHolding:

@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from secfc.agreement.key_files import COORDINATOR_KEY
@@ -26,24 +26,21 @@ def free_port() -> int:
 
 
 class Federation:
-    """A server and sites, provisioned in a new folder, which is not removed.
+    """A server and sites, provisioned in a new folder, which is not removed."""
 
-    `ports` are those at which sites reach the server, if the caller forwards from other ports.
-    """
-
-    def __init__(self, folder: Path, sites: Sequence[str], *, ports: Mapping[str, int] | None = None) -> None:
+    def __init__(self, folder: Path, sites: Sequence[str]) -> None:
         for name in sites:
             check_name(name, what="the job's parties")
         check_path(folder)
         folder.mkdir(parents=True)
         self.folder, self.sites, self.port = folder.resolve(), tuple(sites), free_port()
         self.kits = {name: self.folder / name for name in (SERVER, *self.sites, ADMIN)}
-        authority, ports = Authority.new("secfc"), ports or {}
+        authority = Authority.new("secfc")
+        address = Address(project="secfc", host=_HOST, port=self.port)
         roles: dict[str, Role] = {SERVER: "server", ADMIN: "lead"}
         for name, kit in self.kits.items():
             role = roles.get(name, "client")
             hosts = (_HOST,) if role == "server" else ()
-            address = Address(project="secfc", host=_HOST, port=ports.get(name, self.port))
             issue_kit(kit, authority, name=name, role=role, address=address, hosts=hosts)
         self.server = ServerProcess(self.kits[SERVER], self.kits[ADMIN])
         self.parties = {SERVER: self.server} | {
