@@ -61,14 +61,6 @@ def test_a_site_allows_one_half_by_default(organisations):
     assert not any("Step" in one.sent or one.iterations for one in statements)
 
 
-@pytest.mark.processes
-def test_one_site_that_allows_less_ends_the_run(organisations):
-    organisations.allow_share(0.46, "south")
-    with pytest.raises(LimitError, match=r"^south: limit-share \(north\): "):
-        run(organisations)
-    assert "but north has 12 of 26 rows" in (organisations.folder / "south.log").read_text()
-
-
 def test_a_member_refuses_an_owner_by_its_number(closed_clinics):
     """Clinic 3 has 9 of 20 rows."""
     closed_clinics.allow_share(0.4, "north")
