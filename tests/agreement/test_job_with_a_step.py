@@ -1,7 +1,5 @@
 """Jobs whose values are multiples of a step: what is signed, what sites are refused for, and labels."""
 
-import csv
-
 import numpy as np
 import pytest
 from support.organisations import NAMES, Organisations
@@ -66,19 +64,13 @@ def preparing(tmp_path):
     return Preparing(tmp_path, schema=SCHEMA, values=tables())
 
 
-def labels(made, name):
-    (folder,) = (made.folder / f"results-{name}").iterdir()
-    with (folder / "labels.csv").open() as file:
-        return [int(row["label"]) for row in csv.DictReader(file)]
-
-
 def assert_labels_of_exact_lloyd(made, rows):
     job, sites = made.agreement.job, [made.site(name) for name in NAMES]
     summary = made.folder / "summary.json"
     outcome = run_agreed(made.agreement, file=made.job, sites=sites, summary=summary)
     starts = np.split(outcome.start, np.cumsum([len(part) for part in rows])[:-1])
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, step=job.step).fit(rows)
-    assert [labels(made, name) for name in NAMES] == [found.tolist() for found in exact.labels_]
+    assert [made.labels(name) for name in NAMES] == [found.tolist() for found in exact.labels_]
 
 
 @pytest.mark.processes

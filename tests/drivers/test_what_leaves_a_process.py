@@ -45,7 +45,7 @@ def test_of_a_data_error_its_type_and_code_leave_and_nothing_else(tmp_path, monk
     summary, error, lost = tmp_path / "summary.json", None, {}
     try:
         outcome = run_agreed(
-            made.agreement, file=made.job, sites=[made.site(one) for one in made.sites], summary=summary
+            made.agreement, file=made.job, sites=[made.site(one) for one in made.names], summary=summary
         )
         lost = outcome.lost
     except SecFCError as caught:

@@ -98,8 +98,8 @@ class Clinics(Organisations):
     def committee(self, agreement=None):
         """The members, in the form that `Network` and `Machines` expect of organisations."""
         return SimpleNamespace(
-            config=self.site,
-            sites=self.names,
+            site=self.site,
+            names=self.names,
             helpers=self.helpers,
             agreement=agreement or deposited(self.agreement),
             folder=self.folder,

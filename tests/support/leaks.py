@@ -35,11 +35,6 @@ def without_times(data):
 class Secretive:
     """Common part of the two consortia below. The site's files have unique names."""
 
-    sites = NAMES
-
-    def config(self, name):
-        return self.site(name)
-
     @property
     def secret(self) -> Path:
         folder = self.folder / f"ward-{MARK}"

@@ -156,18 +156,18 @@ class Machines(Processes):
     """
 
     def __init__(self, made, plan=None, *, keep=None):
-        for name in made.sites if keep is None else keep:
-            path = made.config(name)
+        for name in made.names if keep is None else keep:
+            path = made.site(name)
             path.write_text(path.read_text().replace("[data]", f'storage = "scratch-{name}"\n[data]', 1))
         self.made = made
-        super().__init__(made.sites, plan)
+        super().__init__(made.names, plan)
 
     @property
     def logs(self):
         return sorted(path for path in self.made.folder.rglob("*.log*") if path.is_file())
 
     def _callee(self, name):
-        return Callee(partial(SiteFiles, name=name, file=self.made.config(name)))
+        return Callee(partial(SiteFiles, name=name, file=self.made.site(name)))
 
     def _log(self):
         log, self._agreement = CoordinatorLog.of_job(self.made.folder / "logs", self.made.agreement)
@@ -194,9 +194,9 @@ class Machines(Processes):
         made = self.made
         assert self.coordinator.lost == {}
         self.assert_logs_gone()
-        assert [made.statement(name)["ended"] for name in made.sites] == [COMPLETE] * len(made.sites)
+        assert [made.statement(name)["ended"] for name in made.names] == [COMPLETE] * len(made.names)
         stated = self.coordinator.statements
-        assert sorted(stated) == list(range(1, len(made.sites) + 1))
+        assert sorted(stated) == list(range(1, len(made.names) + 1))
         sent = {}
         for one in stated.values():
             for kind, count in one.statement.sent.items():

@@ -25,8 +25,8 @@ class Network:
         self, organisations, *, deadline=5.0, spoil=None, aborted=lambda: False, absent=(), run=None
     ):
         self.sites = {
-            name: Callee(partial(SiteFiles, name=name, file=organisations.config(name)))
-            for name in (*organisations.sites, *organisations.helpers)
+            name: Callee(partial(SiteFiles, name=name, file=organisations.site(name)))
+            for name in (*organisations.names, *organisations.helpers)
         }
         self.calls, self._spoil = [], spoil
         self._working = threading.Lock()  # in a real run sites do not share an interpreter
@@ -80,12 +80,12 @@ def assert_exact(organisations, network, *, left_out=()):
     """All labels that exist equal those of Lloyd in exact integers on the rows that took part."""
     lost, out = names_of_lost(network), set(left_out)
     rows = [
-        part for name, part in zip(organisations.sites, organisations.rows, strict=True) if name not in out
+        part for name, part in zip(organisations.names, organisations.rows, strict=True) if name not in out
     ]
     starts = np.split(network.coordinator.report.start, np.cumsum([len(part) for part in rows])[:-1])
     job = organisations.agreement.job
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)
-    for name, labels in zip([n for n in organisations.sites if n not in out], exact.labels_, strict=True):
+    for name, labels in zip([n for n in organisations.names if n not in out], exact.labels_, strict=True):
         if name not in lost:
             np.testing.assert_array_equal(organisations.labels(name), labels)
 

@@ -1,6 +1,9 @@
 """Three organisations with their files in one folder, as in `docs/agreeing-on-a-job.md`."""
 
+import csv
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from typer.testing import CliRunner
@@ -34,9 +37,35 @@ age = [0, 120]
 """
 
 
-class Organisations:
-    names = NAMES
+class Files:
+    """A folder with the files of some organisations, and what they wrote in a run."""
+
+    folder: Path
+    names: tuple[str, ...]
     helpers: tuple[str, ...] = ()
+
+    def site(self, name: str) -> Path:
+        return self.folder / f"{name}.toml"
+
+    def written(self, name: str) -> list[Path]:
+        """Contents of the site's folder of results."""
+        folder = self.folder / f"results-{name}"
+        return sorted(folder.iterdir()) if folder.exists() else []
+
+    def statement(self, name: str) -> dict[str, Any]:
+        """The site's statement of the one run it took part in."""
+        (folder,) = self.written(name)
+        return dict(json.loads((folder / "statement.json").read_text())["statement"])
+
+    def labels(self, name: str) -> list[int]:
+        """The site's labels of the one run it took part in."""
+        (folder,) = self.written(name)
+        with (folder / "labels.csv").open() as file:
+            return [int(row["label"]) for row in csv.DictReader(file)]
+
+
+class Organisations(Files):
+    names = NAMES
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -59,9 +88,6 @@ class Organisations:
         for name, rows in self.rows.items():
             lines = [f"{name}-{at},{age!r},{bmi!r}" for at, (age, bmi) in enumerate(rows.tolist())]
             (folder / f"{name}.csv").write_text("\n".join(["patient,age,bmi", *lines, ""]))
-
-    def site(self, name: str) -> Path:
-        return self.folder / f"{name}.toml"
 
     def write_site(self, name: str, *, data: str | None = None, more: str = "") -> Path:
         """Write a site file; `more` comes after its tables."""

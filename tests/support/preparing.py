@@ -89,21 +89,3 @@ class Preparing(Organisations):
             writer.writerow(["patient", "note", *titles])
             for at, row in enumerate(zip(*columns.values(), strict=True)):
                 writer.writerow([f"{name}-{at}", "private", *row])
-
-
-class PreparingSites(Preparing):
-    """The same, with the names that the network uses."""
-
-    sites = NAMES
-
-    def config(self, name):
-        return self.site(name)
-
-    def written(self, name):
-        folder = self.folder / f"results-{name}"
-        return sorted(folder.iterdir()) if folder.exists() else []
-
-    def labels(self, name):
-        (folder,) = self.written(name)
-        with (folder / "labels.csv").open() as file:
-            return [int(row["label"]) for row in csv.DictReader(file)]

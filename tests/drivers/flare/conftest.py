@@ -1,6 +1,5 @@
 """Files of sites as organisations have them: a job file, and each site's rows and configuration."""
 
-import csv
 import json
 import shutil
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.organisations import Files
 
 from secfc.agreement.consortium import Member, add_members
 from secfc.agreement.job_file import Agreement, read_job
@@ -33,21 +33,21 @@ collect_ignore = [] if find_spec("nvflare") else [*_NEED_FLARE]
 """These need the extra flare."""
 
 
-class Organisations:
+class Organisations(Files):
     """Files of some organisations in a folder. All have signed."""
 
     def __init__(self, folder: Path, rows: list[np.ndarray], *, helpers: int = 0, **job: Any) -> None:
         self.folder, self.rows = folder, rows
-        self.sites = tuple(f"site-{j}" for j in range(1, len(rows) + 1))
+        self.names = tuple(f"site-{j}" for j in range(1, len(rows) + 1))
         self.helpers = tuple(f"helper-{j}" for j in range(1, helpers + 1))
         helping = []
         for name in self.helpers:
             helping.append(Member(name=name, key=write_new_key(folder / f"{name}.key").public))
-            self.config(name).write_text(
+            self.site(name).write_text(
                 f'party = "{name}"\njob = "job.toml"\nkey = "{name}.key"\nresults = "results-{name}"\n'
             )
         members = []
-        for name, part in zip(self.sites, rows, strict=True):
+        for name, part in zip(self.names, rows, strict=True):
             identity = write_new_key(folder / f"{name}.key")
             members.append(Member(name=name, key=identity.public))
             np.save(folder / f"{name}.npy", part)
@@ -70,7 +70,7 @@ class Organisations:
         agreement = read_job(job)
         signed = [
             sign_job(agreement, name, read_key(self.folder / f"{name}.key"))
-            for name in (*self.sites, *self.helpers)
+            for name in (*self.names, *self.helpers)
         ]
         collect(agreement, signatures_path(job), signed)
 
@@ -80,7 +80,7 @@ class Organisations:
         cap = 2 * sum(map(len, self.rows))
         job.write_text(self.job.read_text().replace("[columns]", f"ids_cap = {cap}\n[columns]"))
         key = write_new_ids_key(self.folder / "ids.key")
-        for name, part, ids in zip(self.sites, self.rows, self.ids, strict=True):
+        for name, part, ids in zip(self.names, self.rows, self.ids, strict=True):
             header = ",".join(["patient", *map(str, range(part.shape[1]))])
             lines = [",".join([one, *map(repr, row)]) for one, row in zip(ids, part.tolist(), strict=True)]
             (self.folder / f"{name}.csv").write_text("\n".join([header, *lines, ""]))
@@ -98,7 +98,7 @@ class Organisations:
     def ids(self) -> list[list[str]]:
         return [
             [f"{name}/{at}" for at in range(len(part))]
-            for name, part in zip(self.sites, self.rows, strict=True)
+            for name, part in zip(self.names, self.rows, strict=True)
         ]
 
     def another_job(self) -> str:
@@ -112,9 +112,6 @@ class Organisations:
     def agreement(self) -> Agreement:
         return read_job(self.job)
 
-    def config(self, name: str) -> Path:
-        return self.folder / f"{name}.toml"
-
     def configure(
         self,
         name: str,
@@ -126,31 +123,14 @@ class Organisations:
         first: str = "",
     ) -> None:
         """Write a site file; `more` is TOML after the tables, `first` before them."""
-        self.config(name).write_text(
+        self.site(name).write_text(
             f'party = "{name}"\njob = "{job}"\nkey = "{key or name}.key"\nresults = "results-{name}"\n'
             f'{first}[data]\npath = "{data or f"{name}.npy"}"\n{more}'
         )
 
-    def written(self, name: str) -> list[Path]:
-        """Contents of the site's folder of results."""
-        folder = self.folder / f"results-{name}"
-        return sorted(folder.iterdir()) if folder.exists() else []
-
     def forget(self, name: str) -> None:
         for folder in self.written(name):
             shutil.rmtree(folder)
-
-    def statement(self, name: str) -> dict[str, Any]:
-        """The site's statement of the one run it took part in."""
-        (folder,) = self.written(name)
-        signed: dict[str, Any] = json.loads((folder / "statement.json").read_text())
-        statement: dict[str, Any] = signed["statement"]
-        return statement
-
-    def labels(self, name: str) -> np.ndarray:
-        (folder,) = self.written(name)
-        with (folder / "labels.csv").open() as file:
-            return np.array([int(row["label"]) for row in csv.DictReader(file)], dtype=int)
 
 
 def blobs(*counts: int, d: int = 4) -> list[np.ndarray]:

@@ -141,7 +141,7 @@ def test_a_site_whose_roster_cannot_be_read_answers_nobody_and_reads_it_once(
     (made.folder / "roster.toml").write_text("none")
     reads = []
     monkeypatch.setattr(site_files, "read_job", lambda path: reads.append(path) or read_job(path))
-    site = Callee(partial(SiteFiles, name="site-1", file=made.config("site-1")))
+    site = Callee(partial(SiteFiles, name="site-1", file=made.site("site-1")))
     with caplog.at_level("WARNING", logger=module.__name__):
         assert {site.answer(one) for one in calls} == {None}
     assert len(reads) == 1

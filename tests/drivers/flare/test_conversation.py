@@ -95,7 +95,7 @@ def test_a_site_lost_before_sharing_is_left_out_while_r_are_left(organisations, 
 
 def test_centres_go_to_the_named_sites_although_a_spare_one_vanishes(organisations, monkeypatch):
     made = organisations(20, 10, 30, 5, reveal_centres=["site-1", "site-3"])
-    for name in made.sites:
+    for name in made.names:
         made.configure(name, more='[limits]\nreveal_centres = ["site-1", "site-3"]\n')
     spoil = vanishes(monkeypatch, StepNotice, 2, when=lambda message: message.round == 3)
     network = Network(made, spoil=spoil, deadline=1.0)
@@ -196,7 +196,7 @@ def test_a_site_that_could_not_write_its_labels_writes_them_when_it_ends(organis
 
 def test_a_site_file_of_another_party_is_refused(organisations):
     made = organisations(20, 10, 30)
-    made.config("site-2").write_text(made.config("site-3").read_text())
+    made.site("site-2").write_text(made.site("site-3").read_text())
     with pytest.raises(AgreementError, match="site-2: not-agreed: "):
         Network(made).run()
 

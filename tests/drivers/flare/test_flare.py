@@ -46,9 +46,9 @@ def consortium(tmp_path_factory, organisations_of):
         patch.setenv("PYTHONPATH", os.pathsep.join([str(SABOTAGE), os.environ.get("PYTHONPATH", "")]))
         patch.setenv("SECFC_SABOTAGE", str(plan))
         patch.setenv("OMP_NUM_THREADS", "1")
-        federation = Federation(folder / "flare", made.sites)
-        for name in made.sites:
-            federation.join(name, made.config(name))
+        federation = Federation(folder / "flare", made.names)
+        for name in made.names:
+            federation.join(name, made.site(name))
         federation.give_key(made.folder / COORDINATOR_KEY)
         try:
             federation.start()
@@ -66,7 +66,7 @@ def consortium(tmp_path_factory, organisations_of):
 def run(consortium, tmp_path):
     """Run the consortium's job with some sites broken. Lost sites run again afterwards."""
     made, federation, plan = consortium
-    for name in made.sites:
+    for name in made.names:
         made.forget(name)
 
     def submit(deadline=60.0, **sabotage):
@@ -77,7 +77,7 @@ def run(consortium, tmp_path):
 
     yield submit
     plan.write_text("{}")
-    down = [name for name in made.sites if not federation.alive(name)]
+    down = [name for name in made.names if not federation.alive(name)]
     if down:
         federation.start(*down)
 
@@ -88,14 +88,14 @@ def assert_exact(made, lost=(), left_out=()):
     Rows of left-out sites would have changed the start, so the parties here are only the others.
     """
     agreement = made.agreement
-    inside = [at for at, name in enumerate(made.sites) if name not in left_out]
+    inside = [at for at, name in enumerate(made.names) if name not in left_out]
     rows = [made.rows[at] for at in inside]
     here = run_in_process(
         Setup(
             job=changed_job(agreement.job, n=len(rows)),
             rows=rows,
             starts=None,
-            names=[made.sites[at] for at in inside],
+            names=[made.names[at] for at in inside],
             limits=Limits(),
         )
     )
@@ -104,8 +104,8 @@ def assert_exact(made, lost=(), left_out=()):
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)
     for at, labels, same in zip(inside, exact.labels_, here.labels, strict=True):
         np.testing.assert_array_equal(labels, same)
-        if made.sites[at] not in lost:
-            np.testing.assert_array_equal(made.labels(made.sites[at]), labels)
+        if made.names[at] not in lost:
+            np.testing.assert_array_equal(made.labels(made.names[at]), labels)
 
 
 def assert_audited(summary, made, silent=()):

@@ -57,13 +57,13 @@ def consortium(tmp_path_factory, organisations_of, blobs_of):
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setenv("PYTHONPATH", os.pathsep.join([str(SABOTAGE), os.environ.get("PYTHONPATH", "")]))
         patch.setenv("SECFC_SABOTAGE", str(folder / "sabotage.json"))
-        with Federation(folder / "flare", made.sites) as federation:
+        with Federation(folder / "flare", made.names) as federation:
             local = federation.kits[SERVER] / "local"
             (local / "authorization.json").unlink()
             resources = json.loads((local / "resources.json").read_text())
             (local / "resources.json").write_text(json.dumps(resources | {"class_allow_list": ["*"]}))
-            for name in made.sites:
-                federation.join(name, made.config(name))
+            for name in made.names:
+                federation.join(name, made.site(name))
             federation.give_key(made.folder / COORDINATOR_KEY)
             federation.start()
             yield made, federation
@@ -75,11 +75,11 @@ def consortium(tmp_path_factory, organisations_of, blobs_of):
 def job(consortium, tmp_path):
     """A job's folder, which a test may change. The organisations' files are restored afterwards."""
     made, _ = consortium
-    for name in made.sites:
+    for name in made.names:
         made.forget(name)
     export_job(made.job, tmp_path / "job", deadline=60.0)
     yield tmp_path / "job"
-    for name in made.sites:
+    for name in made.names:
         made.configure(name)
 
 

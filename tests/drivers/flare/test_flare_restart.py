@@ -33,13 +33,13 @@ class Consortium:
 
     def __init__(self, folder, made):
         self.made, self._folder = made, folder
-        for name in made.sites:
+        for name in made.names:
             made.configure(name, first=f'storage = "scratch-{name}"\n')
         self.plan = folder / "sabotage.json"
         self.plan.write_text("{}")
-        self.federation = Federation(folder / "flare", made.sites)
-        for name in made.sites:
-            self.federation.join(name, made.config(name))
+        self.federation = Federation(folder / "flare", made.names)
+        for name in made.names:
+            self.federation.join(name, made.site(name))
         self.federation.give_key(made.folder / COORDINATOR_KEY)
 
     def run(self, deadline=240.0, **sabotage):
@@ -60,11 +60,11 @@ class Consortium:
         """The summary is that of the interrupted run; every site has its labels, and no log is left."""
         made = self.made
         assert (summary.coordinator["ended"], summary.coordinator["lost"]) == ("complete", {})
-        assert [folder.name for name in made.sites for folder in made.written(name)] == [run] * len(
-            made.sites
+        assert [folder.name for name in made.names for folder in made.written(name)] == [run] * len(
+            made.names
         )
         assert [finding.text for finding in audit(summary, made.agreement) if not finding.holds] == []
-        for name, labels in zip(made.sites, self._exact(), strict=True):
+        for name, labels in zip(made.names, self._exact(), strict=True):
             np.testing.assert_array_equal(made.labels(name), labels)
         until = time.monotonic() + 60.0  # the log is removed after the summary is written
         while self.logs and time.monotonic() < until:
@@ -79,7 +79,7 @@ class Consortium:
                 job=job,
                 rows=made.rows,
                 starts=None,
-                names=list(made.sites),
+                names=list(made.names),
                 limits=Limits(),
             )
         )
@@ -107,7 +107,7 @@ def up(tmp_path_factory, organisations_of):
 @pytest.fixture
 def consortium(up):
     """Three running sites, without results of other runs."""
-    for name in up.made.sites:
+    for name in up.made.names:
         up.made.forget(name)
     return up
 

@@ -11,7 +11,7 @@ from simulator.kills import COORDINATOR_KILLS, KILLS
 from support.hidden import expected
 from support.kept import keeps_some
 from support.machines import Machines
-from support.preparing import PreparingSites
+from support.preparing import Preparing
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.key_files import COORDINATOR_KEY, read_key
@@ -60,19 +60,19 @@ def test_the_union_of_ids_goes_on_after_kills(organisations):
     machines.run()
     transcript = machines.coordinator.server.phase.introductions.transcript
     exact = expected(made.agreement, made.rows, made.ids, key=key, transcript=transcript)
-    for name, labels in zip(made.sites, exact.labels, strict=True):
+    for name, labels in zip(made.names, exact.labels, strict=True):
         np.testing.assert_array_equal(made.labels(name), labels)
     machines.assert_whole()
 
 
 def test_a_preparation_goes_on_after_kills(tmp_path):
-    made = PreparingSites(tmp_path)
+    made = Preparing(tmp_path)
     machines = Machines(made, {call: KILLS[call % 5] for call in range(1, 60, 4)})
     machines.run()
     (prepared, _), job = made.prepared(), made.agreement.job
     starts = np.split(machines.coordinator.report.start, np.cumsum([len(rows) for rows in prepared])[:-1])
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(prepared)
-    assert [made.labels(name) for name in made.sites] == [labels.tolist() for labels in exact.labels_]
+    assert [made.labels(name) for name in made.names] == [labels.tolist() for labels in exact.labels_]
     machines.assert_logs_gone()
 
 
@@ -86,7 +86,7 @@ def test_in_the_second_round_no_site_keeps_values_of_its_rows(organisations):
         if later not in found and (later or machines.calls == 4):
             found[later] = [
                 name
-                for name, rows in zip(made.sites, made.rows, strict=True)
+                for name, rows in zip(made.names, made.rows, strict=True)
                 if keeps_some(machines.sites[name], rows, unit)
             ]
 
@@ -148,7 +148,7 @@ def test_only_one_process_of_a_site_works_on_a_run(organisations):
     machines = Machines(made)
     machines.reaches = lambda name: machines.calls < 14
     machines.start()
-    second = Callee(partial(SiteFiles, name="site-1", file=made.config("site-1")))
+    second = Callee(partial(SiteFiles, name="site-1", file=made.site("site-1")))
     assert second.answer(machines.last["site-1"]) is None
     machines.kill("site-1")
     assert second.answer(machines.last["site-1"]) == machines.answered["site-1"]
@@ -159,7 +159,7 @@ def test_a_site_whose_log_was_changed_sends_nothing_more(organisations):
     machines = Machines(made)
     machines.reaches = lambda name: machines.calls < 14
     machines.start()
-    for name in made.sites:
+    for name in made.names:
         machines.kill(name)
     change(next((made.folder / "scratch-site-2").rglob("*.log")), machines.last["site-2"][67:-64])
     machines.reaches = lambda name: True
@@ -220,7 +220,7 @@ def test_a_site_answers_nothing_after_flare_has_ended_its_job(organisations):
     for site in machines.sites.values():
         site.end()
     assert machines.sites["site-1"].answer(machines.last["site-1"]) is None
-    for name in machines.made.sites:
+    for name in machines.made.names:
         machines.kill(name)
     machines.run()
     machines.assert_exact()
@@ -235,7 +235,7 @@ def test_labels_of_a_site_that_was_not_told_of_the_end_are_written(organisations
     assert closing
     for site in machines.sites.values():
         site.end()
-    for name, rows in zip(machines.made.sites, machines.made.rows, strict=True):
+    for name, rows in zip(machines.made.names, machines.made.rows, strict=True):
         assert machines.made.statement(name)["ended"] == COMPLETE
         assert len(machines.made.labels(name)) == len(rows)
     assert machines.logs == []
@@ -261,7 +261,7 @@ def test_sites_that_ended_the_run_without_labels_do_not_count_as_done(organisati
     machines.watch = None
     for site in machines.sites.values():
         site.end()
-    for name in machines.made.sites:
+    for name in machines.made.names:
         machines.kill(name)
     with pytest.raises(TooManyFaultsError):
         machines.run()

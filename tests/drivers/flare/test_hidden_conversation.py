@@ -37,7 +37,7 @@ def test_a_site_lost_before_all_rows_are_shared_ends_a_run_with_membership_priva
     assert "client 2 is absent before all rows were shared" in told
     assert told.endswith("lost of 4: site-2; the last: site-2: no answer within 4 s")
     assert ("the union of the new run would show how many rows" in told) == opened
-    for name in made.sites:
+    for name in made.names:
         assert not any(made.folder.glob(f"results-{name}/*/labels.csv"))
 
 
@@ -81,7 +81,7 @@ def test_sites_begin_with_the_labels_of_their_own_files(organisations):
     made = organisations(20, 10, 30)
     starts = [np.arange(len(part)) % 3 for part in made.rows]
     made.job.write_text(made.job.read_text().replace("[columns]", 'init = "labels"\n[columns]'))
-    for name, part, start in zip(made.sites, made.rows, starts, strict=True):
+    for name, part, start in zip(made.names, made.rows, starts, strict=True):
         values = {str(at): column for at, column in enumerate(part.T)} | {"begin": start}
         pyarrow.parquet.write_table(pa.table(values), made.folder / f"{name}.parquet")
         made.configure(name, data=f"{name}.parquet", more='start = "begin"\n')

@@ -18,7 +18,7 @@ def test_each_site_writes_all_its_labels_and_calls_have_those_of_old_rows_only_i
 ):
     made = organisations(36, 40, 45, predict=True, disclosure=disclosure)
     rng, starts = np.random.default_rng(3), []
-    for name, rows in zip(made.sites, made.rows, strict=True):
+    for name, rows in zip(made.names, made.rows, strict=True):
         labels = rng.integers(0, 3, len(rows)).astype(np.int32)
         labels[-4:] = -1
         frame = pd.DataFrame(rows, columns=[str(at) for at in range(rows.shape[1])])
@@ -37,7 +37,7 @@ def test_each_site_writes_all_its_labels_and_calls_have_those_of_old_rows_only_i
     job, every = made.agreement.job, np.concatenate(starts)
     exact = ExactRows(quantise([np.concatenate(made.rows)], job.unit), job.k, job.unit, None)
     expected = np.where(every < 0, exact.assign(exact.means(every)).labels, every)
-    found = np.concatenate([made.labels(name) for name in made.sites])
+    found = np.concatenate([made.labels(name) for name in made.names])
     assert found.tolist() == expected.tolist()
     for labels in starts:
         old = labels[:32].astype(np.uint16)  # packed in groups of eight

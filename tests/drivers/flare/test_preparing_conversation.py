@@ -2,7 +2,7 @@
 
 import pytest
 from support.network import Network
-from support.preparing import SCHEMA, PreparingSites
+from support.preparing import SCHEMA, Preparing
 
 from secfc.crypto.channel import Sealed
 from secfc.drivers.calls.envelopes import Kind
@@ -28,7 +28,7 @@ def on_prepare(monkeypatch, number, act):
 
 
 def test_a_site_that_cannot_be_reached_ends_the_run(tmp_path, monkeypatch):
-    made, silent = PreparingSites(tmp_path), set()
+    made, silent = Preparing(tmp_path), set()
 
     def act(data):
         if isinstance(decode(data), Deal):
@@ -49,7 +49,7 @@ def test_a_site_that_cannot_be_reached_ends_the_run(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", [Holds, Deal, Complete, Opening])
 def test_a_message_that_the_coordinator_changed_is_noticed_and_names_no_value(tmp_path, monkeypatch, kind):
-    made = PreparingSites(tmp_path)
+    made = Preparing(tmp_path)
 
     def act(data):
         message = decode(data)
@@ -70,6 +70,6 @@ def test_messages_of_a_preparation_are_refused_in_a_job_without_one(organisation
 
 
 def test_the_folder_for_flare_asks_for_all_sites(tmp_path):
-    made = PreparingSites(tmp_path, schema=SCHEMA)
+    made = Preparing(tmp_path, schema=SCHEMA)
     export_job(made.job, tmp_path / "flare", deadline=60.0)
     assert '"min_clients": 3' in (tmp_path / "flare" / "meta.json").read_text()

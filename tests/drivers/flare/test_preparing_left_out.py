@@ -18,7 +18,7 @@ CONSENT = '[limits]\nopen_statistics = 5\nreveal_centres = ["south"]\nsmallest_s
 class Four(Preparing):
     """Three organisations with many rows and one with a single row; centres are for south."""
 
-    names = sites = ("north", "south", "west", "east")
+    names = ("north", "south", "west", "east")
 
     def __init__(self, folder):
         rng = np.random.default_rng(11)
@@ -36,9 +36,6 @@ class Four(Preparing):
         for name in self.names:
             self.write_site(name, more=CONSENT)
         self.sign()
-
-    def config(self, name):
-        return self.site(name)
 
     def found(self, name, file):
         return [path for folder in self.folder.glob(f"results-{name}/*") for path in folder.glob(file)]

@@ -25,7 +25,7 @@ def prepare_first(made):
     text = made.job.read_text()
     text = text[: text.index("[columns]")].replace("roster =", 'prepare = "schema.toml"\nroster =')
     made.job.write_text(text)
-    for name in made.sites:
+    for name in made.names:
         made.configure(name, more="[limits]\nopen_statistics = 10\n")
     made.sign(made.job)
 
@@ -35,11 +35,11 @@ def assert_exact(made):
     agreement = made.agreement
     tables = [{str(at): column for at, column in enumerate(rows.T)} for rows in made.rows]
     rows = Prepare(agreement.preparation, t=agreement.job.t).fit_transform(tables)
-    setup = Setup(job=agreement.job, rows=rows, starts=None, names=made.sites, limits=Limits())
+    setup = Setup(job=agreement.job, rows=rows, starts=None, names=made.names, limits=Limits())
     starts = np.split(run_in_process(setup).start, np.cumsum([len(part) for part in rows])[:-1])
     job = agreement.job
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)
-    for name, labels in zip(made.sites, exact.labels_, strict=True):
+    for name, labels in zip(made.names, exact.labels_, strict=True):
         np.testing.assert_array_equal(made.labels(name), labels)
 
 
@@ -47,7 +47,7 @@ def test_a_rehearsal_prepares_leaves_exact_labels_at_the_sites_and_a_summary_tha
     made = organisations(20, 10, 30)
     prepare_first(made)
     page = made.folder / "r.html"
-    sites = [str(made.config(name)) for name in reversed(made.sites)]
+    sites = [str(made.site(name)) for name in reversed(made.names)]
     done = CliRunner().invoke(
         app, ["consortium", "rehearse", str(made.job), *sites, "--timeout", "200", "--report", str(page)]
     )

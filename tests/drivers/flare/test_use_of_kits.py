@@ -346,7 +346,7 @@ def test_a_rehearsal_with_a_dead_client_ends_by_its_name_and_keeps_the_logs(
     monkeypatch.setattr(ServerProcess, "start", Kit.start)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    files = [made.config(name) for name in made.sites]
+    files = [made.site(name) for name in made.names]
     said = command("consortium", "rehearse", made.job, *files, status=2)
     assert "site-2: FLARE's client has ended" in said
     (folder,) = tmp_path.glob("secfc-flare-*")

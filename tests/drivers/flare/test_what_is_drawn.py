@@ -1,5 +1,6 @@
 """In an agreed run rows are drawn by nobody alone: the job's seed, which all know, says nothing of them."""
 
+import numpy as np
 import pytest
 from support.network import Network
 
@@ -22,6 +23,6 @@ def test_what_is_drawn_does_not_follow_from_the_seed(organisations, monkeypatch)
     network.run()
     assert sorted(drawn) == [(number, None) for number in range(4)]
     assert (network.coordinator.report.start == -1).all()
-    found = [made.labels(name) for name in made.sites]
+    found = [np.array(made.labels(name)) for name in made.names]
     exact = ExactLloyd(3, init=found, bound=made.agreement.job.bound).fit(made.rows)
     assert [one.tolist() for one in exact.labels_] == [one.tolist() for one in found]
