@@ -7,7 +7,7 @@ from secfc.errors import SecFCError
 from secfc.prepare import preparing_wire
 from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.messages import KINDS, PREPARING, SERVER, FromServer, ToServer
-from secfc.protocol.messages.sizes import Sizes
+from secfc.protocol.messages.accepted import Sizes
 from secfc.protocol.messages.wire import HEADER_BYTES, header_of
 
 
