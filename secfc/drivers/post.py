@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from secfc.drivers.setup import Setup
 from secfc.kernels.threads import LEAST
-from secfc.protocol.messages import SERVER, Step
+from secfc.protocol.messages import SERVER
 from secfc.protocol.messages.wire import Envelope
 
 _AT_ONCE = 2
@@ -20,11 +20,10 @@ Found = TypeVar("Found")
 
 
 class Post:
-    """Messages in the order they were sent, but those between clients first.
+    """Messages in the order they were sent.
 
-    Otherwise all n**2 messages between clients would wait at once while the server's are delivered. Where
-    answers are large two clients take theirs at once, in threads. The order is the same for any number of
-    threads.
+    Where answers are large two clients take theirs at once, in threads. The order is the same for any number
+    of threads.
     """
 
     def __init__(self, setup: Setup, *, one_by_one: bool) -> None:
@@ -32,19 +31,15 @@ class Post:
         large = m and job.residues(m) * job.k * m >= 2 * LEAST
         self._most = _AT_ONCE if large and not one_by_one else 1
         self._threads = setup.threads_of()
-        self._between, self._others = deque[Posted](), deque[Posted]()
+        self._waiting = deque[Posted]()
 
     def put(self, header: Envelope, data: bytes | memoryview) -> None:
         """Append a message."""
-        # In a program clients may run on without the server's notices, but not for long.
-        if SERVER in (header.sender, header.recipient) or header.kind == Step.__name__:
-            self._others.append((header, data))
-        else:
-            self._between.append((header, data))
+        self._waiting.append((header, data))
 
     def take(self) -> list[Posted]:
         """The next message, and those of its phase to other clients that go with it. Empty if none."""
-        waiting = self._between or self._others
+        waiting = self._waiting
         found = [waiting.popleft()] if waiting else []
         while waiting and len(found) < self._most:
             first, header = found[0][0], waiting[0][0]
