@@ -30,7 +30,7 @@ def test_equal_seeds_give_equal_outcomes_and_messages(setup_of):
 def test_every_message_is_recorded():
     meter, sent = Meter(), [(2, 1, 9), (2, 3, 9), (1, 2, 9), (2, 1, 9), (2, 1, 8)]
     for sender, recipient, size in sent:
-        meter.sent(Envelope("Step", "share", "share", sender, recipient, 0, False), size)
+        meter.sent(Envelope("Step", "share", "share", sender, recipient, 0), size)
     expected = [MessageRecord("Step", sender, recipient, 0, size) for sender, recipient, size in sent]
     assert sorted(meter.costs().messages) == sorted(expected)
     assert meter.sent_bytes == 44
