@@ -7,13 +7,13 @@ import numpy as np
 from secfc.crypto.channel import Channels
 from secfc.errors import CheatError, MessageError, ParameterError, TooManyFaultsError
 from secfc.field.array_types import Floats, Ints, Labels
+from secfc.kmeans.sets import rows_hidden_among
 from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.context import ClientContext
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice
 from secfc.protocol.messages.accepted import RepeatedError
-from secfc.protocol.program.party_of import party_of
-from secfc.protocol.program.stepping import Stepping, secrets_of
+from secfc.protocol.program.stepping import Stepping, party_of
 from secfc.protocol.program.whole_run import Brought, Found, whole_run
 from secfc.protocol.states import State
 
@@ -77,9 +77,8 @@ class ClientProgram(ClientPhase):
             masks=context.masks,
             kernels=context.kernels(planned.run_residues(job)),
             transcript=channels.transcript,
-            secrets={},
+            channels=channels,
         )
-        me.secrets = secrets_of(me.roles.everybody, channels, lambda: context.masks.octets(32))
         program = whole_run(me, job, planned, brought, self)
         self._steps = Stepping[Found | None](me, program, run=brought.run, channels=channels)
 
@@ -161,13 +160,13 @@ class ClientProgram(ClientPhase):
 
     def sets_are(self, start: Labels, k: int) -> None:
         """See `Watching`. LimitError for sets that are too small; later ones nobody sees."""
-        context, smallest = self._context, int(self._layout.hidden_among(start, k).min())
+        context, smallest = self._context, int(rows_hidden_among(start, k, self._layout.weights).min())
         context.limits.enforce(context.job, client=context.number, smallest=smallest, round_=self.round + 1)
 
     def public_round_is(self, number: int, sets: Labels) -> None:
         """See `PublicRounds`. LimitError for a set that is too small, or too many rounds."""
         context = self._context
-        hidden = self._layout.hidden_among(sets, context.job.k)
+        hidden = rows_hidden_among(sets, context.job.k, self._layout.weights)
         smallest = int(hidden[hidden > 0].min())
         context.limits.enforce(context.job, client=context.number, smallest=smallest, round_=number)
         self.round = number

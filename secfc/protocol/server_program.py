@@ -26,10 +26,8 @@ from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Message, Step, StepReport
-from secfc.protocol.program.letters import letters_of
 from secfc.protocol.program.located import Claim
-from secfc.protocol.program.party_of import party_of
-from secfc.protocol.program.stepping import Stepping
+from secfc.protocol.program.stepping import Stepping, letters_of, party_of
 from secfc.protocol.program.whole_run import Brought, Clustering, Found, whole_run
 from secfc.protocol.program.whose_rows import given_by
 from secfc.protocol.progress import Progress
@@ -100,7 +98,6 @@ class ServerProgram(ServerPhase):
             masks=context.secret,
             kernels=context.kernels(layout.run_residues(job)),
             transcript=self.introductions.transcript,
-            secrets={},
         )
         self._uninvited = frozenset(context.gathering.left_out)  # they have no plan
         me.inbox.lost |= self._uninvited

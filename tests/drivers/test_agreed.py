@@ -29,7 +29,7 @@ from secfc.errors import (
 )
 from secfc.errors.codes import Code
 from secfc.protocol.messages.wire import decode, envelope
-from secfc.protocol.program.letters import letters_of
+from secfc.protocol.program.stepping import letters_of
 
 RUN = bytes(16)
 

@@ -20,7 +20,7 @@ from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Step, StepNotice, StepReport
 from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import Party
-from secfc.protocol.program.letters import letters_of, packed
+from secfc.protocol.program.stepping import letters_of, packed
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(3)

@@ -30,7 +30,7 @@ from secfc.protocol.messages.wire import envelope_of
 from secfc.protocol.parties import inbox
 from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import Party
-from secfc.protocol.program.letters import letters_of, packed
+from secfc.protocol.program.stepping import letters_of, packed
 from secfc.protocol.public_errors import PublicError
 from secfc.protocol.states import State
 

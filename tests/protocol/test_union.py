@@ -10,7 +10,7 @@ from support.union import KEY
 from secfc.errors import CheatError, DataError, DuplicateIdError, MessageError, ParameterError, UnionError
 from secfc.operations.beginning import united
 from secfc.protocol.messages import SERVER, Plan, Step, StepNotice, StepReport
-from secfc.protocol.program.letters import letters_of, packed
+from secfc.protocol.program.stepping import letters_of, packed
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.psu.found import Found

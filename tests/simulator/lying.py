@@ -27,7 +27,7 @@ from secfc.protocol.client_program import ClientProgram
 from secfc.protocol.job.cases import Coded, Deposited
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import KINDS, SERVER, Message, Step, StepReport
-from secfc.protocol.program.letters import letters_of, packed
+from secfc.protocol.program.stepping import letters_of, packed
 
 How = Literal[
     "withhold", "repeat", "stale", "garbage", "cut", "inside", "residue", "one", "all", "codeword", "unseen",

@@ -10,7 +10,7 @@ from secfc.errors import SecFCError
 from secfc.protocol.client import Client
 from secfc.protocol.messages import StepReport
 from secfc.protocol.messages.wire import envelope
-from secfc.protocol.program.letters import letters_of, packed
+from secfc.protocol.program.stepping import letters_of, packed
 
 
 class Noting:

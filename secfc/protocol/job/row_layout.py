@@ -10,17 +10,15 @@ import numpy as np
 from secfc.comparing.batch_plan import most_dealt_bytes
 from secfc.errors import ParameterError
 from secfc.errors.codes import Code
-from secfc.field.array_types import Ints, Labels
+from secfc.field.array_types import Ints
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.residues import MAX_ROWS
-from secfc.kmeans.sets import rows_hidden_among
 from secfc.protocol.job.cases import LabelsOnly
 from secfc.protocol.job.job import Job
 
 MAX_MESSAGE_BYTES = 1 << 31  # of any message
 MAX_PREPARE_BYTES = 1 << 24  # no message of a preparation is larger: 300,000 columns fit
 PART_ROWS = 256  # rows that are dealt or answered together at least
-WINDOW = 2  # parts asked for before the first has come back, so that nobody waits for the network
 _SHARES_OF_AN_ANSWER = 5
 """Residues dealt and kept that NumPy takes as much more time for as for one of an answer: 36 of 185 ns."""
 
@@ -72,13 +70,6 @@ class Layout:
         for amount, parts in held.items():
             most, total = max(parts), sum(parts)
             yield most / (total or 1), parts.index(most) + 1, amount.format(most, total)
-
-    def hidden_among(self, sets: Labels, k: int, client: int | None = None) -> Ints:
-        """How many rows each set counts for in limits (`rows_hidden_among`), without those of `client`."""
-        if client is not None:
-            sets = sets.copy()
-            sets[self.rows(client)] = -1
-        return rows_hidden_among(sets, k, self.weights)
 
     def run_residues(self, job: Job) -> int:
         """The work of a client in a run of usual length, in residues of answers: kernels are chosen by it."""

@@ -1,17 +1,32 @@
-"""A party's run of its program, from messages to messages."""
+"""A party's run of its program, from messages to messages.
 
-from collections.abc import Callable, Generator, Mapping
+A message has letters, one after another: several places and bytes. A letter is its step (4 bytes), the length
+of its tag (4), the number of its bytes (8), the digest of what its sender saw opened (32), the tag, and the
+bytes. Tag and bytes are filled up with zeros to a multiple of 8, so that words among the bytes are aligned.
+"""
+
+import struct
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from secfc.comparing.role import Data
 from secfc.crypto.channel import Channels
 from secfc.crypto.handshake import DIGEST_BYTES
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError
+from secfc.field.primes import primes_of
+from secfc.kernels import Kernels
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice, StepReport
-from secfc.protocol.messages.accepted import RepeatedError
-from secfc.protocol.parties.inbox import Place
-from secfc.protocol.parties.party import COORDINATOR, Party
-from secfc.protocol.program.letters import Letter, letters_of, packed, parts_of
+from secfc.protocol.messages.accepted import RepeatedError, most_held_bytes
+from secfc.protocol.parties.inbox import Inbox, Place
+from secfc.protocol.parties.party import COORDINATOR, Party, Roles
+from secfc.sharing.codewords import Codewords
+
+_HEAD = struct.Struct("<IIQ32s")
+
+Letter = tuple[Place, Data]
 
 LOST = "lost"
 """The tag of a notice of a party for which no other is to wait."""
@@ -112,8 +127,76 @@ class Stepping(Generic[Result]):
         return Step(**common, sender=me.number, recipient=recipient, place=place, sealed=sealed)
 
 
-def secrets_of(
-    everybody: tuple[int, ...], channels: Channels, own: Callable[[], bytes]
-) -> Mapping[int, bytes]:
-    """What a party shares with each other one, 32 bytes; fresh ones for itself and for who did not come."""
-    return {j: channels[j].mask_key(channels.transcript) if j in channels else own() for j in everybody}
+def party_of(
+    job: Job,
+    planned: Layout,
+    number: int,
+    *,
+    masks: MaskSource,
+    kernels: Kernels,
+    transcript: bytes,
+    channels: Channels | None = None,
+) -> Party:
+    """A client, helper, or the coordinator, before its first step. The coordinator has no channels.
+
+    With disclosure "coded" the coordinator alone does what comparers do.
+    """
+    dealer, first, second = job.comparers or (COORDINATOR,) * 3
+    roles = Roles(n=job.n, dealer=dealer, first=first, second=second)
+    secrets = {}
+    if channels is not None:  # what it shares with itself, or with who did not come, nobody else knows
+        for j in roles.everybody:
+            secrets[j] = channels[j].mask_key(transcript) if j in channels else masks.octets(32)
+    may_lie = frozenset(roles.holders) - {*roles.comparers} if job.max_liars else frozenset[int]()
+    primes = primes_of(job.residues(planned.weight))
+    most = most_held_bytes(job, planned.m, len(primes))
+    return Party(
+        number=number,
+        roles=roles,
+        code=Codewords(n=job.n, t=job.t, ell=job.ell, primes=primes),
+        kernels=kernels,
+        masks=masks,
+        transcript=transcript,
+        secrets=secrets,
+        inbox=Inbox(frozenset(roles.everybody), may_lie, most=most),
+        max_liars=job.max_liars,
+    )
+
+
+def parts_of(letters: Sequence[Letter]) -> list[Data]:
+    """The bytes of letters, in parts that follow one another."""
+    parts: list[Data] = []
+    for place, data in letters:
+        tag = place.tag.encode()
+        parts += [_HEAD.pack(place.step, len(tag), len(data), place.seen) + tag + _filling(len(tag)), data]
+        if len(data) % 8:
+            parts.append(_filling(len(data)))
+    return parts
+
+
+def packed(letters: Sequence[Letter]) -> bytes:
+    """The bytes of letters."""
+    return b"".join(parts_of(letters))
+
+
+def letters_of(data: Data) -> Iterator[Letter]:
+    """The letters of these bytes. MessageError for bytes that are none."""
+    view, at = memoryview(data), 0
+    while at < len(view):
+        start = at + _HEAD.size
+        if start > len(view):
+            raise MessageError(f"Step: {len(view) - at} bytes are no letter")
+        step, length, size, seen = _HEAD.unpack_from(view, at)
+        begin = start + length + -length % 8
+        end = begin + size
+        at = end + -size % 8
+        tag = bytes(view[start : start + length])
+        if at > len(view) or not tag.isascii():
+            raise MessageError(f"Step: a letter of step {step} is cut, or its tag is no text")
+        if any(view[start + length : begin]) or any(view[end:at]):
+            raise MessageError(f"Step: a letter of step {step} is not filled up with zeros")
+        yield Place(step, tag.decode(), seen), view[begin:end]
+
+
+def _filling(size: int) -> bytes:
+    return bytes(-size % 8)
