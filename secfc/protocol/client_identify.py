@@ -7,9 +7,8 @@ from secfc.errors import MessageError, SealError
 from secfc.field.array_types import Floats, Labels
 from secfc.field.label_packing import labels_of
 from secfc.protocol.client_program import ClientPhase, ClientProgram, EarlySteps
-from secfc.protocol.context import ClientContext
-from secfc.protocol.introductions import check_told, planned_of
-from secfc.protocol.job.row_layout import Layout
+from secfc.protocol.context import ClientContext, check_told
+from secfc.protocol.job.row_layout import Layout, planned_rows
 from secfc.protocol.messages import Hello, Message, Plan, Step
 from secfc.protocol.program.whole_run import Brought
 from secfc.protocol.program.whose_rows import given_by
@@ -100,7 +99,7 @@ class ClientIdentify(ClientPhase):
             labels=context.start if job.hides_start else None,
             smallest=max(one.smallest for one in present.values()),
         )
-        return ClientProgram(context, channels, brought, planned_of(job, layout))
+        return ClientProgram(context, channels, brought, planned_rows(job, layout))
 
     def _check_present(self, present: Mapping[int, Introduction]) -> None:
         """MessageError unless all whom the run needs are there, and nobody tells of rows that it may not."""

@@ -1,4 +1,4 @@
-"""What all phases need: a client's arguments, the other parties, and how shares are cut and signed."""
+"""What parties bring to a run: a client's arguments, deposits that it holds, and memory for shares."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from secfc.crypto.handshake import Session
+from secfc.crypto.handshake import Introduction, Session
 from secfc.crypto.identity import Identity
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError
@@ -70,3 +70,13 @@ class ClientContext:
             raise MessageError(f"{kind}: without client {client}, whom a prediction cannot do without")
         if isinstance(self.job.rows, Union):
             raise MessageError(f"{kind}: without client {client}, whom membership privacy cannot leave out")
+
+
+def check_told(job: Job, party: int, one: Introduction, *, kind: str) -> None:
+    """Raise MessageError if an introduction tells of rows that its party has not, or is to hide."""
+    if party > job.n and one.tells_of_rows:
+        raise MessageError(f"{kind}: helper {party} has rows")
+    if isinstance(job.rows, Union) and one.rows:
+        raise MessageError(f"{kind}: client {party} tells a number of rows, which membership privacy hides")
+    if isinstance(job.rows, Deposited) and one.rows:
+        raise MessageError(f"{kind}: client {party} has rows, where owners deposit them")

@@ -2,17 +2,23 @@
 
 from collections.abc import Sequence
 
-from secfc.crypto.handshake import Session
+import numpy as np
+
+from secfc.crypto.coin import COIN_BYTES
+from secfc.crypto.handshake import Session, digest_of, transcript_of
 from secfc.crypto.randomness import MaskSource
-from secfc.errors import ParameterError
+from secfc.errors import MessageError, ParameterError
+from secfc.field.label_packing import labels_of
 from secfc.kernels import Choose, choose
 from secfc.kmeans.clustering import LabelResult
+from secfc.protocol.context import check_told, in_memory
 from secfc.protocol.gathering import Carried, Gathering, preparing_late
-from secfc.protocol.introductions import Introductions
 from secfc.protocol.job.job import Job
-from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import SERVER, Hello, Message
+from secfc.protocol.job.row_layout import Layout, planned_rows
+from secfc.protocol.messages import SERVER, Hello, Message, Plan
 from secfc.protocol.messages.accepted import Sizes, check_envelope
+from secfc.protocol.program.whole_run import Brought
+from secfc.protocol.program.whose_rows import given_by
 from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.server_program import ServerContext, ServerPhase, ServerProgram
 from secfc.protocol.states import State
@@ -24,7 +30,8 @@ class ServerIdentify(ServerPhase):
     state = State.IDENTIFY
 
     def __init__(self, context: ServerContext) -> None:
-        super().__init__(context, Introductions(context.job, context.session))
+        super().__init__(context)
+        self._hellos: dict[int, Hello] = {}
 
     @property
     def progress(self) -> Progress:
@@ -36,7 +43,7 @@ class ServerIdentify(ServerPhase):
         """Parties that have not introduced themselves."""
         gathering = self.context.gathering
         there = [j for j in gathering.everybody if j not in gathering.absent]
-        return tuple(j for j in there if j not in self.introductions)
+        return tuple(j for j in there if j not in self._hellos)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
         """While rows are prepared, the parties that must act."""
@@ -45,17 +52,93 @@ class ServerIdentify(ServerPhase):
         return preparing_late(self.awaited, n=self.context.job.n, carried=carried)
 
     def step(self, message: Message) -> list[Message]:
-        """Take an introduction."""
+        """Take a party's first introduction."""
         assert isinstance(message, Hello)
-        self.introductions.take(message)
+        self._check(message)
+        self._hellos[message.sender] = message
         return []
 
     def absent(self, client: int) -> list[Message]:
         """Leave it out of the plan."""
         if client <= self.context.job.n:
             self.context.gathering.leave_out({client: "absent"}, planned=False)
-        self.introductions.drop(client)
+        self._hellos.pop(client, None)
         return []
+
+    def _check(self, message: Hello) -> None:
+        """Raise MessageError for a second one, or for a wrong agreement, signature or field."""
+        job, session = self.context.job, self.context.session
+        introduction = message.introduction
+        if message.sender in self._hellos:
+            raise MessageError(f"Hello: a second one from client {message.sender}")
+        if message.agreement != session.agreement:
+            told, own = message.agreement.hex(), session.agreement.hex()
+            raise MessageError(
+                f"Hello: client {message.sender} agreed on another job or roster, digest {told[:16]}; the "
+                f"server's is {own[:16]}"
+            )
+        introduction.verify(session, message.sender)
+        check_told(job, message.sender, introduction, kind="Hello")
+        helps = message.sender > job.n
+        if (message.start is None) == (job.method.init == "labels" and not helps):
+            given = "no" if message.start is None else "given"
+            raise MessageError(
+                f"Hello: {given} start labels from client {message.sender}, init={job.method.init!r}"
+            )
+        start = None
+        if message.start is not None:
+            if message.start.size != introduction.rows:
+                raise MessageError(
+                    f"Hello: {message.start.size} start labels for {introduction.rows} rows "
+                    f"from client {message.sender}"
+                )
+            start = labels_of(message.start)
+            if start.size and start.min() < job.least_label:
+                raise MessageError(f"Hello: a row of client {message.sender} has no start label")
+            if job.hides_start and start.max(initial=0) > 0:
+                raise MessageError(
+                    f"Hello: client {message.sender} tells labels of its rows, which it must keep to itself"
+                )
+        weights = np.empty(0, dtype=np.int64) if message.weights is None else message.weights
+        if weights.size != (introduction.rows if job.rows.weighted else 0):
+            raise MessageError(
+                f"Hello: {weights.size} weights for {introduction.rows} rows from client {message.sender}, "
+                f"weighted={job.rows.weighted}"
+            )
+        if (digest_of(start), digest_of(weights)) != (introduction.start, introduction.weights):
+            raise MessageError(f"Hello: client {message.sender} signed other start labels or weights")
+
+    def plan(self) -> tuple[ServerProgram, list[Plan]]:
+        """The program that follows, and the plan for every party that introduced itself."""
+        context, job, session = self.context, self.context.job, self.context.session
+        hellos = [hello for _, hello in sorted(self._hellos.items())]
+        present = {hello.sender: hello.introduction for hello in hellos}
+        weights = [hello.weights for hello in hellos if hello.weights is not None]
+        starts = [labels_of(hello.start) for hello in hellos if hello.start is not None]
+        counts = tuple(present[j].rows if j in present else 0 for j in range(1, job.n + 1))
+        planned = planned_rows(job, Layout(counts, weights=np.concatenate(weights) if weights else None))
+        start = np.concatenate(starts) if starts else None
+        transcript = transcript_of(session, present)
+        brought = Brought(
+            run=session.run,
+            rows=given_by(job, [], in_memory, transcript=transcript, salt=context.salt),
+            value=b"" if job.comparers else context.secret.octets(COIN_BYTES),
+            commitments={j: present[j].commitment for j in job.comparers},
+            start=start,
+            smallest=max(one.smallest for one in present.values()),
+        )
+        introductions = tuple(present.get(j) for j in range(1, job.parties + 1))
+        plans = [
+            Plan(
+                run=session.run,
+                recipient=j,
+                introductions=introductions,
+                weights=planned.weights,
+                start=start,
+            )
+            for j in present
+        ]
+        return ServerProgram(context, transcript, brought, planned), plans
 
 
 class Server:
@@ -189,6 +272,5 @@ class Server:
         """The messages to send, with the plan once every party has introduced itself."""
         if isinstance(self.phase, ServerProgram) or self.phase.awaited:
             return messages
-        plans = self.phase.introductions.plans()
-        self.phase = ServerProgram(self.phase.context, self.phase.introductions)
+        self.phase, plans = self.phase.plan()
         return [*plans, *self.phase.first()]

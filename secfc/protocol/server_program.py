@@ -10,7 +10,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from secfc.crypto.coin import COIN_BYTES
 from secfc.crypto.handshake import Session
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, TooManyFaultsError
@@ -19,9 +18,7 @@ from secfc.kernels import Choose
 from secfc.kmeans.clustering import LabelResult
 from secfc.kmeans.measures import Measures
 from secfc.operations.beginning.rows import SharedRows
-from secfc.protocol.context import in_memory
 from secfc.protocol.gathering import Carried, Gathering
-from secfc.protocol.introductions import Introductions
 from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
@@ -29,7 +26,6 @@ from secfc.protocol.messages import SERVER, Message, Step, StepReport
 from secfc.protocol.program.located import Claim
 from secfc.protocol.program.stepping import Stepping, letters_of, party_of
 from secfc.protocol.program.whole_run import Brought, Clustering, Found, whole_run
-from secfc.protocol.program.whose_rows import given_by
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
 from secfc.sharing.unread import Pair, open_pairs
@@ -64,8 +60,8 @@ class ServerPhase:
     claimed: tuple[Claim, ...] = ()
     planned: Layout | None = None
 
-    def __init__(self, context: ServerContext, introductions: Introductions) -> None:
-        self.context, self.introductions = context, introductions
+    def __init__(self, context: ServerContext) -> None:
+        self.context = context
         self.layout = Layout((0,) * context.job.n)
 
     @property
@@ -79,38 +75,30 @@ class ServerProgram(ServerPhase):
 
     state: State = State.SHARE  # then ITERATE, when it is known whose rows are in
 
-    def __init__(self, context: ServerContext, introductions: Introductions) -> None:
-        super().__init__(context, introductions)
-        self.planned = introductions.layout()
-        self.layout = self.planned.without(context.gathering.left_out)
-        self.layout.check(context.job)
-        if context.job.method.init == "labels":
-            context.job.check_start(introductions.start(self.layout))
+    def __init__(self, context: ServerContext, transcript: bytes, brought: Brought, planned: Layout) -> None:
+        super().__init__(context)
+        job = context.job
+        self.transcript = transcript
+        self.planned = self.layout = planned
+        planned.check(job)
+        if brought.start is not None:
+            job.check_start(brought.start)
         self._dealt = Counter[int]()  # messages with which others go to every other client
-        self._round, layout, job = 0, self.layout, context.job
-        self._iteration = 0
-        self._moved: int | None = None if job.comparers else layout.m
+        self._round = self._iteration = 0
+        self._moved: int | None = None if job.comparers else planned.m
         self._inertia: float | None = None
         me = party_of(
             job,
-            layout,
-            0,
+            planned,
+            SERVER,
             masks=context.secret,
-            kernels=context.kernels(layout.run_residues(job)),
-            transcript=self.introductions.transcript,
+            kernels=context.kernels(planned.run_residues(job)),
+            transcript=transcript,
         )
         self._uninvited = frozenset(context.gathering.left_out)  # they have no plan
         me.inbox.lost |= self._uninvited
-        brought = Brought(
-            run=context.session.run,
-            rows=given_by(job, [], in_memory, transcript=self.introductions.transcript, salt=context.salt),
-            value=b"" if job.comparers else context.secret.octets(COIN_BYTES),
-            commitments={j: self.introductions.commitment(j) for j in job.comparers},
-            start=self.introductions.start(layout) if job.method.init == "labels" else None,
-            smallest=self.introductions.smallest,
-        )
-        program = whole_run(me, job, layout, brought, self)
-        self._steps = Stepping[Found | None](me, program, run=context.session.run)
+        program = whole_run(me, job, planned, brought, self)
+        self._steps = Stepping[Found | None](me, program, run=brought.run)
 
     @property
     def liars(self) -> tuple[int, ...]:

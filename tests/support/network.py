@@ -61,7 +61,7 @@ class Network:
     @property
     def transcript(self):
         """Transcript of the run, which determines the salt of hashed IDs."""
-        return self.coordinator.server.phase.introductions.transcript
+        return self.coordinator.server.phase.transcript
 
 
 def on_receive(monkeypatch, number, act):

@@ -13,7 +13,7 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Ints
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.residues import MAX_ROWS
-from secfc.protocol.job.cases import LabelsOnly
+from secfc.protocol.job.cases import Deposited, LabelsOnly, Union
 from secfc.protocol.job.job import Job
 
 MAX_MESSAGE_BYTES = 1 << 31  # of any message
@@ -130,3 +130,14 @@ class Layout:
                 f"k, d: {max(job.k, job.width)} columns in {primes} residues make messages of {largest} "
                 f"bytes, at most {MAX_MESSAGE_BYTES} are sent"
             )
+
+
+def planned_rows(job: Job, own: Layout) -> Layout:
+    """All rows of a job: those that owners deposited, the most that a union may have, or the clients' own."""
+    match job.rows:
+        case Deposited():
+            return Layout(job.rows.owners, deposited=True)
+        case Union():
+            return Layout((job.rows.cap,) * job.n, common=True)
+        case _:
+            return own
