@@ -43,9 +43,10 @@ if TYPE_CHECKING:
     from secfc.api.result import Result
     from secfc.api.run import run
     from secfc.api.transformer import Prepare
+    from secfc.protocol.gathering import Faults
     from secfc.protocol.job.job import Job
     from secfc.protocol.job.limits import Limits
-    from secfc.protocol.progress import Faults, Progress
+from secfc.protocol.progress import Progress
 
 __version__ = VERSION
 
@@ -94,7 +95,8 @@ _LATE = {
     "Prepare": "secfc.api.transformer",
     "Limits": "secfc.protocol.job.limits",
     "Job": "secfc.protocol.job.job",
-    **dict.fromkeys(("Faults", "Progress"), "secfc.protocol.progress"),
+    "Faults": "secfc.protocol.gathering",
+    "Progress": "secfc.protocol.progress",
     "Result": "secfc.api.result",
     **dict.fromkeys(("Membership", "Reveal"), "secfc.api.options"),
 }

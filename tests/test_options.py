@@ -15,7 +15,6 @@ from secfc.api.arguments import written_out
 from secfc.api.options import FLAT, ChooseOptions, Ids, PredictOptions, RunOptions
 from secfc.cli.app import app
 from secfc.protocol.job.described import described
-from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import (
     AgreedClustering,
@@ -191,7 +190,7 @@ def test_comparing_several_k_opens_nothing_but_the_inertia():
     assert str(caught.value) == "reveal: choose_k opens only the inertia, centres, epsilon was given"
 
 
-@pytest.mark.parametrize("where", [*CALLS, SecureKMeans, JobOptions, Reveal, Membership])
+@pytest.mark.parametrize("where", [*CALLS, SecureKMeans, Reveal, Membership])
 def test_docstrings_describe_every_option_once(where):
     doc = inspect.getdoc(where)
     assert "**options" not in doc

@@ -17,10 +17,11 @@ from secfc.errors import ParameterError, missing
 from secfc.field.array_types import Ints
 from secfc.kmeans.measures import knee
 from secfc.kmeans.sets import set_sizes
+from secfc.protocol.gathering import Faults
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import Auto, Disclosure, Threshold, shared
-from secfc.protocol.progress import Faults, Progress
+from secfc.protocol.progress import Progress
 from secfc.tables.number_texts import number_text
 from secfc.tables.parties import Party, as_parties
 

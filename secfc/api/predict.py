@@ -15,10 +15,11 @@ from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, each
 from secfc.field.array_types import Ints, Labels
 from secfc.field.fixed_point import MAX_STEPS
+from secfc.protocol.gathering import Faults
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import Disclosure, Threshold, check_positive, shared
-from secfc.protocol.progress import Faults, Progress
+from secfc.protocol.progress import Progress
 from secfc.sharing.row_checks import as_labels, check_rows, largest_norm
 from secfc.tables.parties import Party, as_parties, in_order
 

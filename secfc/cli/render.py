@@ -20,8 +20,8 @@ from secfc.errors import (
     PrecisionWarning,
     PrivacyWarning,
 )
+from secfc.protocol.gathering import Faults
 from secfc.protocol.job.job import Job
-from secfc.protocol.progress import Faults
 from secfc.tables.number_texts import bytes_text
 
 _OURS = (ColumnWarning, ConvergenceWarning, FaultWarning, PrecisionWarning, PrivacyWarning)

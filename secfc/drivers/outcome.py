@@ -7,8 +7,8 @@ from typing import Any
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
 from secfc.field.array_types import Floats, Ints, Labels
+from secfc.protocol.gathering import Faults
 from secfc.protocol.job.job import Job
-from secfc.protocol.progress import Faults
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,11 +17,12 @@ from secfc.field.array_types import Floats, Ints, Labels
 from secfc.kernels.threads import Threads, cores
 from secfc.kmeans.clustering import LabelResult, SearchResult
 from secfc.kmeans.sets import set_sizes
+from secfc.protocol.gathering import Faults
 from secfc.protocol.job.cases import Own, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import MAX_THREADS
-from secfc.protocol.progress import Faults, Progress
+from secfc.protocol.progress import Progress
 from secfc.protocol.server import Server
 from secfc.psu.tokens import RowIds
 

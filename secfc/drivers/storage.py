@@ -11,7 +11,7 @@ import numpy as np
 from secfc.agreement.logs.disk import write_all, write_errors
 from secfc.errors import StorageError
 from secfc.field.array_types import Shares
-from secfc.protocol.context import Allocate, in_memory
+from secfc.sharing.rows import Allocate, in_memory
 
 _OWNER_ONLY = 0o600
 _BYTES = np.dtype(np.float32).itemsize

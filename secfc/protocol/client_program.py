@@ -1,24 +1,68 @@
 """The program of a client or helper: from the plan to the labels of its own rows."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from secfc.crypto.channel import Channels
+from secfc.crypto.handshake import Session
+from secfc.crypto.identity import Identity
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError, ParameterError, TooManyFaultsError
 from secfc.field.array_types import Floats, Ints, Labels
+from secfc.kernels import Choose
 from secfc.kmeans.sets import rows_hidden_among
+from secfc.operations.beginning.deposited import HeldDeposits
 from secfc.operations.beginning.rows import SharedRows
-from secfc.protocol.context import ClientContext
+from secfc.protocol.job.cases import Predict, Union
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice
 from secfc.protocol.messages.accepted import RepeatedError
 from secfc.protocol.program.stepping import Stepping, party_of
 from secfc.protocol.program.whole_run import Brought, Found, whole_run
 from secfc.protocol.states import State
+from secfc.sharing.rows import Allocate
 
 MOST_EARLY = 8
 """Messages of a party that are kept until the program. Before this party takes part it sends fewer."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ClientContext:
+    """The arguments of `secfc.protocol.client.Client`, without the rows."""
+
+    number: int
+    job: Job
+    session: Session
+    identity: Identity
+    masks: MaskSource
+    limits: Limits
+    start: Labels | None
+    weights: Ints | None
+    prepared: bool
+    salt: bytes | None
+    name: str
+    names: Sequence[str]  # of all parties; empty: their numbers
+    allocate: Allocate
+    kernels: Choose
+    deposits: HeldDeposits | None
+    repeats: bool
+
+    def refuse_without(self, kind: str, client: int) -> None:
+        """Raise MessageError if the run needs this client, which a message of type `kind` leaves out."""
+        if self.prepared:
+            raise MessageError(
+                f"{kind}: without client {client}, whose values are in the means and deviations that were "
+                "opened"
+            )
+        if isinstance(self.job.method, Predict):
+            raise MessageError(f"{kind}: without client {client}, whom a prediction cannot do without")
+        if isinstance(self.job.rows, Union):
+            raise MessageError(f"{kind}: without client {client}, whom membership privacy cannot leave out")
 
 
 class ClientPhase:

@@ -11,17 +11,17 @@ from secfc.errors import MessageError, ParameterError
 from secfc.field.label_packing import labels_of
 from secfc.kernels import Choose, choose
 from secfc.kmeans.clustering import LabelResult
-from secfc.protocol.context import check_told, in_memory
-from secfc.protocol.gathering import Carried, Gathering, preparing_late
+from secfc.protocol.gathering import Carried, Faults, Gathering, preparing_late
 from secfc.protocol.job.job import Job
-from secfc.protocol.job.row_layout import Layout, planned_rows
+from secfc.protocol.job.row_layout import Layout, check_told, planned_rows
 from secfc.protocol.messages import SERVER, Hello, Message, Plan
 from secfc.protocol.messages.accepted import Sizes, check_envelope
 from secfc.protocol.program.whole_run import Brought
 from secfc.protocol.program.whose_rows import given_by
-from secfc.protocol.progress import Faults, Progress
+from secfc.protocol.progress import Progress
 from secfc.protocol.server_program import ServerContext, ServerPhase, ServerProgram
 from secfc.protocol.states import State
+from secfc.sharing.rows import in_memory
 
 
 class ServerIdentify(ServerPhase):

@@ -50,7 +50,7 @@ class ServerPhase:
     """What the server knows of its run. For `outcome` and `found` see `secfc.protocol.server.Server`.
 
     `planned` includes the rows of clients that are left out later, `layout` does not. `cheats`, `unread` and
-    `claimed` are as in `secfc.protocol.progress.Faults`.
+    `claimed` are as in `secfc.protocol.gathering.Faults`.
     """
 
     outcome: LabelResult | None = None

@@ -9,8 +9,8 @@ from secfc.agreement.job_file import Agreement
 from secfc.agreement.schemas import Hex16
 from secfc.agreement.statement import Count, Ending, Text
 from secfc.errors import ParameterError
+from secfc.protocol.gathering import Faults
 from secfc.protocol.job.cases import LabelsOnly, Predict, Union
-from secfc.protocol.progress import Faults
 from secfc.tables.toml_file import FileSchema, ListOf, TableOf, check_values
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -46,7 +46,7 @@ Pair = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
 class FaultsSchema(_Part):
-    """Numbers of clients and helpers, as in `secfc.protocol.progress.Faults`."""
+    """Numbers of clients and helpers, as in `secfc.protocol.gathering.Faults`."""
 
     absent: ListOf[Count]
     left_out: ListOf[Count]
@@ -56,7 +56,7 @@ class FaultsSchema(_Part):
     claimed: ListOf[Pair]
 
     def faults(self) -> Faults:
-        """The same as `secfc.protocol.progress.Faults`."""
+        """The same as `secfc.protocol.gathering.Faults`."""
         unread, claimed = (
             tuple((one, other) for one, other in pairs) for pairs in (self.unread, self.claimed)
         )

@@ -1,5 +1,7 @@
 """Shared rows, as holders store them, and the products with them that holders compute alone."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from secfc.errors import SecFCError
@@ -7,6 +9,13 @@ from secfc.field.array_types import Ints, Shares
 from secfc.field.packing import PackedResidues, unpack
 from secfc.kernels import Kernels
 from secfc.sharing.shared import Shared
+
+Allocate = Callable[[tuple[int, ...]], Shares]
+
+
+def in_memory(shape: tuple[int, ...]) -> Shares:
+    """An uninitialised float32 array."""
+    return np.empty(shape, dtype=np.float32)
 
 
 class Rows:

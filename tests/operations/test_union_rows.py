@@ -21,11 +21,11 @@ from secfc.operations.pairs import pair_residues
 from secfc.operations.refill import refill_residues
 from secfc.operations.secure import Secure
 from secfc.operations.starts.public import public_sets
-from secfc.protocol.context import in_memory
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.dealing import dealt_by_owners
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.own_rows import OwnRows
+from secfc.sharing.rows import in_memory
 from secfc.sharing.shared import Shared
 
 ROLES = {1: {}, 2: {"dealer": 1, "first": 6, "second": 7}}

@@ -21,10 +21,10 @@ from secfc.kernels import Choose
 from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
 from secfc.kmeans.clustering import LabelResult
 from secfc.protocol.client import Client
+from secfc.protocol.gathering import Faults
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import KINDS, SERVER, FromServer, Message
 from secfc.protocol.messages.wire import Envelope, decode, encode, envelope
-from secfc.protocol.progress import Faults
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 

@@ -21,8 +21,7 @@ from secfc.field.primes import PRIMES, primes_of, residues_needed
 from secfc.field.residues import reduce
 from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.points import evaluation_points
-from secfc.protocol.client import Client
-from secfc.protocol.client_identify import ClientIdentify
+from secfc.protocol.client import Client, ClientIdentify
 from secfc.protocol.client_program import ClientProgram
 from secfc.protocol.job.cases import Coded, Deposited
 from secfc.protocol.job.job import Job

@@ -4,14 +4,30 @@ Holders checked the proof of every deposit when they took it (`secfc.sharing.dep
 parties agreed on has a digest of all deposits. No row leaves with a lost holder.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from secfc.field.array_types import Floats
 from secfc.field.packing import PackedResidues
 from secfc.operations.beginning.rows import SharedRows
-from secfc.protocol.context import Allocate, HeldDeposits
+from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
-from secfc.sharing.rows import Rows
+from secfc.sharing.rows import Allocate, Rows
+
+
+class HeldDeposits(Protocol):
+    """The deposits that a member of a committee holds: an interface of `secfc.sharing.deposits.Intake`."""
+
+    def keep(self, named: Deposited) -> None:
+        """Keep only the deposits of a job. ParameterError unless they are those that the job names."""
+
+    def store(self, keep: Callable[[PackedResidues, int], None], primes: int) -> int:
+        """Give the shares, modulo the first `primes`, to `keep`, with the number of their first row."""
+
+    def seal_labels(self, shares: Floats) -> bytes:
+        """Shares, shape (k, m), of the labels of each owner's rows, sealed to that owner, concatenated."""
 
 
 @dataclass(frozen=True, kw_only=True)

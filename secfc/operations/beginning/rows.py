@@ -16,11 +16,10 @@ from secfc.field.fixed_point import quantise
 from secfc.field.packing import pack
 from secfc.field.residues import reduce
 from secfc.lagrange.sharing import split
-from secfc.protocol.context import Allocate
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.dealing import Dealings, Dealt, dealt_by_owners
 from secfc.protocol.parties.party import Party
-from secfc.sharing.rows import Rows
+from secfc.sharing.rows import Allocate, Rows
 from secfc.sharing.shared import Shared
 from secfc.sharing.unread import Pair, apart, cannot_be_honest, open_pairs
 

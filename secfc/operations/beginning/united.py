@@ -20,7 +20,6 @@ from secfc.errors import CheatError, UnionError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Ints
 from secfc.operations.beginning.added import ToAdd
-from secfc.protocol.context import Allocate
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.psu.found import Found
@@ -30,6 +29,7 @@ from secfc.psu.roles import UnionClient, UnionServer, check_elements
 from secfc.psu.stages import SeriesStage
 from secfc.psu.tokens import Tokens
 from secfc.sharing.own_rows import OwnRows
+from secfc.sharing.rows import Allocate
 
 _DIGEST = 32
 _PARTS = 4  # bytes of a number of parts

@@ -19,61 +19,28 @@ from secfc.protocol.job.cases import (
     Start,
     Union,
 )
-from secfc.protocol.job.described import documented
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.options import AgreedClustering, CentreNoise, again
 
 
-@documented
 @dataclass(frozen=True, kw_only=True)
 class JobOptions(AgreedClustering, CentreNoise):
-    """The options of a job. `secfc.protocol.job.making.make_job` checks them and makes a `Job` of them.
+    """The options of a job, of which `secfc.protocol.job.making.make_job` makes a `Job`.
+
+    `Job` describes n, t, ell, d, bound and seed, and its cases most others.
 
     Parameters
     ----------
-    n : int
-        Number of clients.
-    k : int
-        Number of clusters.
-    t : int
-        Number of clients that may collude and still learn nothing about other clients' rows.
-    ell : int
-        Number of segments of a row.
-    d : int
-        Number of columns.
-    bound : float
-        Public bound on the Euclidean norm of a row, in the data's units.
     init : {"random", "separation", "k-means++", "labels"}
-        "labels": every client gives the labels of its rows. A job has no "auto", because `secfc.run` and job
-        files have already replaced it.
-    **options
-        `secfc.protocol.job.options.AgreedClustering` and `CentreNoise`.
+        A job has no "auto", because `secfc.run` and job files have already replaced it.
     compared : tuple of int
-        Numbers of clusters that are compared on one sharing, ascending; the last is k. () for k alone.
+        Numbers of clusters that are compared, ascending; the last is k. () for k alone.
     reveal_to : tuple of int
-        Clients to whom the centres are opened at the end, ascending; every client must consent
-        (`Limits.reveal_centres`). () for nobody.
-    predict : bool
-        A prediction: start labels are kept, and rows with label -1 get the label of the nearest mean, in one
-        round; every client must consent (`Limits.predict`).
+        Clients to whom centres are opened, ascending.
     comparers : tuple of int
-        With disclosure "labels" the trio: dealer, first and second evaluator. Numbers above n are
-        helpers, parties without rows and shares. By
-        default clients 1, 2 and 3 if t = 1, else client 1 and two helpers. () with another disclosure.
-    seed : int, optional
-        Determines the public choices: first sets of starts, and draws. Without a seed the comparers toss a
-        coin that determines them. With another disclosure the server chooses.
-    reveal_spread : int, optional
-        Also opens the spread of each column in each cluster to the same clients. Each cluster must have at
-        least this many rows that are not a recipient's own, `SMALLEST_SPREAD` or more. Every client must
-        consent (`Limits.reveal_spread`).
-    owners : tuple of int, optional
-        Number of rows that each owner deposited before (`secfc.sharing.deposits`), 0 for one that is left
-        out. The clients are a committee without rows of their own. None: the clients hold the rows.
-    deposits : str, optional
-        With `owners` the digest of their deposits, in hexadecimal.
-    weighted : bool
-        Whether every client gives weights of its rows. All parties are told the weights.
+        With disclosure "labels" by default clients 1, 2 and 3 if t = 1, else client 1 and two helpers.
+    owners, deposits : tuple of int and str, optional
+        The fields of `Deposited`. None: the clients hold the rows.
     """
 
     n: int

@@ -8,7 +8,8 @@ from itertools import accumulate
 import numpy as np
 
 from secfc.comparing.batch_plan import most_dealt_bytes
-from secfc.errors import ParameterError
+from secfc.crypto.handshake import Introduction
+from secfc.errors import MessageError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Ints
 from secfc.field.packing import BYTES_PER_RESIDUE
@@ -141,3 +142,13 @@ def planned_rows(job: Job, own: Layout) -> Layout:
             return Layout((job.rows.cap,) * job.n, common=True)
         case _:
             return own
+
+
+def check_told(job: Job, party: int, one: Introduction, *, kind: str) -> None:
+    """Raise MessageError if an introduction tells of rows that its party has not, or is to hide."""
+    if party > job.n and one.tells_of_rows:
+        raise MessageError(f"{kind}: helper {party} has rows")
+    if isinstance(job.rows, Union) and one.rows:
+        raise MessageError(f"{kind}: client {party} tells a number of rows, which membership privacy hides")
+    if isinstance(job.rows, Deposited) and one.rows:
+        raise MessageError(f"{kind}: client {party} has rows, where owners deposit them")

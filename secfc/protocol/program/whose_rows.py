@@ -8,18 +8,18 @@ import numpy as np
 from secfc.field.array_types import Floats, Labels
 from secfc.field.primes import primes_of
 from secfc.operations.beginning.added import added_rows, agreed_rows
-from secfc.operations.beginning.deposited import ToRead, deposited_rows
+from secfc.operations.beginning.deposited import HeldDeposits, ToRead, deposited_rows
 from secfc.operations.beginning.rows import SharedRows, ToShare, shared_rows
 from secfc.operations.beginning.united import ToUnite, united
 from secfc.operations.ending.under_covers import under_covers
 from secfc.operations.to_owners import to_owners
-from secfc.protocol.context import Allocate, HeldDeposits
 from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
 from secfc.psu.plan import salt_of
 from secfc.psu.tokens import RowIds
+from secfc.sharing.rows import Allocate
 from secfc.sharing.shared import Shared
 
 Given = ToShare | ToRead | ToUnite

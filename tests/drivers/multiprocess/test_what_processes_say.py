@@ -28,7 +28,7 @@ def test_a_party_that_ends_before_it_is_introduced_is_named_with_its_exit_status
 
 def test_an_unexpected_exception_is_told_by_type_and_place_but_not_its_text(setup_of, sabotage, capfd):
     code = f"""
-        from secfc.protocol.client_identify import ClientIdentify
+        from secfc.protocol.client import ClientIdentify
 
         def broken(self, plan):
             raise ValueError("a row is {SECRET}")
@@ -51,7 +51,7 @@ def test_the_place_of_an_exception_in_secfc_is_a_path_in_the_package(setup_of, s
 
 def test_what_a_library_prints_does_not_break_the_frames(setup_of, sabotage, capfd):
     code = """
-        from secfc.protocol.client_identify import ClientIdentify
+        from secfc.protocol.client import ClientIdentify
         real = ClientIdentify.join
 
         def noisy(self, plan):
