@@ -16,8 +16,8 @@ from secfc.operations.ending.centres import centres_of
 from secfc.protocol.messages import SERVER, Step, StepNotice
 from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import Party
-from secfc.protocol.program.letters import packed
-from secfc.protocol.program.stepping import LOST, Stepping
+from secfc.protocol.program import whose_rows
+from secfc.protocol.program.stepping import LOST, Stepping, packed
 from secfc.protocol.states import State
 from secfc.sharing.residue_bytes import from_bytes, size_of
 
@@ -37,6 +37,7 @@ class SplitViews:
     def __init__(self, monkeypatch, *, union=False, victim=5, told=(), step=0, hides=False, **more):
         self.victim, self.told, self.step, self.hides = victim, set(told), step, hides
         self.errors, self.inside = {}, {}  # by party; whose noise is in, as it finds
+        self.numbers = {}  # of each client's rows in a union
         self.deals = []  # the steps in which the client deals to others that it may be lost to
         self._notified, self._steps_of = set(), {}
         self._shares = defaultdict(dict)  # by step, tag and recipient, then by sender
@@ -46,6 +47,7 @@ class SplitViews:
 
     def _record(self, monkeypatch):
         send, message, inside = Party.send, Stepping._message, noise_file.dealers_inside
+        found = whose_rows.united
 
         def sent(me, recipient, tag, data):
             if tag in WIDE:
@@ -66,6 +68,11 @@ class SplitViews:
             self.inside[me.number] = inside(me, *given, **more)
             return self.inside[me.number]
 
+        def united(me, given):
+            m, self.numbers[me.number] = yield from found(me, given)
+            return m, self.numbers[me.number]
+
+        monkeypatch.setattr(whose_rows, "united", united)
         monkeypatch.setattr(Party, "send", sent)
         monkeypatch.setattr(Stepping, "_message", of)
         monkeypatch.setattr(noise_file, "dealers_inside", dealers)
@@ -172,8 +179,8 @@ class SplitViews:
         self._assert_centres(rows, labels)
 
     def _places(self, client, inside):
-        if self.net.clients[client].union_rows is not None:
-            return self.net.clients[client].union_rows
+        if client in self.numbers:
+            return self.numbers[client]
         return np.arange(
             *np.cumsum([0, *(len(self.net.rows[j - 1]) for j in inside)])[inside.index(client) :][:2]
         )
