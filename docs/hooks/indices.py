@@ -1,4 +1,4 @@
-"""A hook of mkdocs: indices and powers that pages write as x_i, x_{i,j}, 2^E and w^(u-1) are set as such.
+"""A hook of mkdocs: indices and powers that pages write as x_i, x_ij, x_{i,j}, 2^E and w^(u-1) are set so.
 
 Pages stay readable as text; on the site, Markdown would take some of these underscores for emphasis.
 """
@@ -10,7 +10,7 @@ _CODE = re.compile(r"(^```.*?^```|`[^`\n]+`|\]\([^)]*\)|^ {4}.*?$)", flags=re.DO
 """Fenced and indented blocks, code between words, addresses of links."""
 
 _ACCENTS = "[\u0303\u0304]?"
-_INDEX = re.compile(rf"(?<!\w)(\w{_ACCENTS})_(\w)(?!\w)")
+_INDEX = re.compile(rf"(?<!\w)(\w{_ACCENTS})_(\w{{1,2}})(?!\w)")
 _INDICES = re.compile(rf"(\w{_ACCENTS})_\{{([^{{}}]*)\}}")
 _POWER = re.compile(r"\^(\(\w\)|−?\w+)")
 _POWER_OF_TERMS = re.compile(r"\^\(([^()]+)\)")
