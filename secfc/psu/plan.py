@@ -16,8 +16,8 @@ PART_BYTES = 1 << 20
 """Approximate size of one part that a client sends to another."""
 
 LOAD = 16
-"""Average number of IDs in a bin. With more, fewer values are shared but the roots take more work: measured
-with 8, 16 and 32 (docs/decisions/010-private-set-union.md)."""
+"""Average number of IDs in a bin. With more, fewer values are shared but the roots take more work
+(docs/decisions/010-private-set-union.md)."""
 
 CAPACITY = 24
 """IDs that a bin's series determines. In a full table 2.2 % of bins hold more; their IDs are dealt again."""

@@ -18,7 +18,7 @@ Encoding = Literal[
     "iso-8859-2",
     "iso-8859-15",
 ]
-"""Possible encodings of text files, with Python's names (docs/decisions/046-text-files.md)."""
+"""Possible encodings of text files, with Python's names. Only UTF is detected: bytes do not show others."""
 
 _PANEL = "Format of text files, if it is not detected"  # a heading in the help of commands
 
