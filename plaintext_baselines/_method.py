@@ -29,9 +29,10 @@ class Fit:
 
 
 class FederatedMethod(FederatedClusterer):
-    """Base of the federated methods, which are simulated in one process.
+    """Base of the federated methods, which are simulated in one process; docs/baselines.md has an example.
 
-    A party without rows does not take part. Its entry in `labels_` is empty.
+    A party without rows does not take part. Its entry in `labels_` is empty. Every method has `n_clusters`,
+    and a seed `random_state`, None or int.
     """
 
     init: Any

@@ -161,7 +161,6 @@ class DWF(WeightedFederated):
 
     Parameters
     ----------
-    n_clusters : int
     init : {"k-fed", "random"}, ndarray, or list of int ndarray
         "k-fed": the one-shot start of section 2.3, ``KFED(variant="dwf", n_init=5)`` on all parties. The
         others as for :class:`KFED`.
@@ -184,7 +183,6 @@ class DWF(WeightedFederated):
         all. Local rounds end by the same rule.
     window : int, optional
         N_steps: a run also ends when the oldest of this many movements is the smallest. None: never.
-    random_state : None or int
 
     Attributes
     ----------
@@ -198,15 +196,6 @@ class DWF(WeightedFederated):
     References
     ----------
     .. [1] P. Holzer, T. Jacob and S. Kavane, "Dynamically weighted federated k-means", 2023.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from plaintext_baselines import DWF
-    >>> parties = [np.array([[0.0], [1.0], [10.0]]), np.array([[2.0], [11.0], [12.0]])]
-    >>> model = DWF(2, random_state=0).fit(parties)
-    >>> sorted(model.cluster_centers_.round(6).ravel().tolist())
-    [1.0, 11.0]
     """
 
     def _weights(self, update: Update) -> FloatArray:
@@ -219,15 +208,6 @@ class EWF(WeightedFederated):
     It is from the same paper as :class:`DWF` and has its attributes and its parameters. The
     weights are those of equation 8: every party has the same weight for every cluster, also for a centroid
     that has none of its rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from plaintext_baselines import EWF
-    >>> parties = [np.array([[0.0], [1.0], [10.0]]), np.array([[2.0], [11.0], [12.0]])]
-    >>> model = EWF(2, random_state=0).fit(parties)
-    >>> sorted(model.cluster_centers_.round(6).ravel().tolist())
-    [1.25, 10.75]
     """
 
     def _weights(self, update: Update) -> FloatArray:

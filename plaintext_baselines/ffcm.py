@@ -37,7 +37,6 @@ class FFCM(FederatedMethod):
 
     Parameters
     ----------
-    n_clusters : int
     averaging : {"weighted", "kmeans"}
         avg_1 or avg_2.
     fuzziness : float
@@ -66,7 +65,6 @@ class FFCM(FederatedMethod):
         Frobenius norm of all movements, as in the published code.
     n_init : int
         Runs of the server's k-means in the first round.
-    random_state : None or int
 
     Attributes
     ----------
@@ -83,15 +81,6 @@ class FFCM(FederatedMethod):
     ----------
     .. [1] M. Stallmann and A. Wilbik, "Towards federated clustering: a federated fuzzy c-means algorithm
        (FFCM)", 2022.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from plaintext_baselines import FFCM
-    >>> parties = [np.array([[0.0], [1.0], [10.0]]), np.array([[1.0], [9.0], [10.0]])]
-    >>> model = FFCM(2, averaging="kmeans", random_state=0).fit(parties)
-    >>> sorted(model.cluster_centers_.round(1).ravel().tolist())
-    [0.8, 9.8]
     """
 
     n_clusters: int

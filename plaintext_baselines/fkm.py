@@ -49,7 +49,6 @@ class FKM(FederatedMethod):
         p: means of fewer rows are not uploaded.
     n_init, server_iter, server_tol
         `n_init`, `max_iter` and `tol` of the server's k-means, as in ``sklearn.cluster.KMeans``.
-    random_state : None or int
 
     Attributes
     ----------
@@ -64,15 +63,6 @@ class FKM(FederatedMethod):
     References
     ----------
     .. [1] S. Garst and M. Reinders, "Federated k-means clustering", 2023.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from plaintext_baselines import FKM
-    >>> parties = [np.array([[0.0], [2.0], [10.0], [11.0]]), np.array([[1.0], [1.0], [30.0], [32.0]])]
-    >>> model = FKM(3, max_iter=5, random_state=0).fit(parties)
-    >>> sorted(model.cluster_centers_.ravel().tolist())
-    [1.0, 10.5, 31.0]
     """
 
     n_clusters: int

@@ -38,7 +38,6 @@ class KFED(FederatedMethod):
 
     Parameters
     ----------
-    n_clusters : int
     local_clusters : None, int or sequence of int
         k', for all parties or one per party, 1 to `n_clusters`. None: `n_clusters`. The paper assumes that
         k' <= sqrt(k) is known.
@@ -61,7 +60,6 @@ class KFED(FederatedMethod):
         `labels_` are the nearest of `cluster_centers_`, as in ``predict``, or the cluster that the server
         gave to the row's local centre (the clustering "induced" by Definition 3.3 of [1]_). For parties that
         took no part they are always the nearest.
-    random_state : None or int
 
     Attributes
     ----------
@@ -78,15 +76,6 @@ class KFED(FederatedMethod):
        2021.
     .. [2] P. Awasthi and O. Sheffet, "Improved spectral-norm bounds for clustering", APPROX 2012.
     .. [3] P. Holzer, T. Jacob and S. Kavane, "Dynamically weighted federated k-means", 2023, section 3.1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from plaintext_baselines import KFED
-    >>> parties = [np.array([[0.0], [1.0], [2.0]]), np.array([[10.0], [11.0], [30.0], [30.0]])]
-    >>> model = KFED(3, local_clusters=[1, 2], random_state=0).fit(parties)
-    >>> sorted(model.cluster_centers_.ravel().tolist())
-    [1.0, 10.5, 30.0]
     """
 
     n_clusters: int

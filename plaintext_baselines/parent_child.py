@@ -56,15 +56,6 @@ class ParentChildKMeans(FederatedMethod):
     References
     ----------
     .. [1] A. Reidy, "Federated k-means", CA4015 first assignment (notebook).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from plaintext_baselines import ParentChildKMeans
-    >>> parties = [np.array([[4.0], [0.0], [1.0], [2.0]]), np.array([[9.0], [11.0], [10.0], [12.0]])]
-    >>> model = ParentChildKMeans(2, child_clusters=1, random_state=42).fit(parties)
-    >>> sorted(model.cluster_centers_.ravel().tolist())
-    [1.75, 10.5]
     """
 
     n_clusters: int

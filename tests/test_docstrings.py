@@ -27,4 +27,4 @@ def test_examples_of_a_module_print_what_they_show(name):
 
 
 def test_modules_with_examples_are_found():
-    assert {"secfc.api.run", "plaintext_baselines.kfed"} < set(WITH_EXAMPLES)
+    assert {"secfc.api.run", "plaintext_baselines.exact_lloyd"} < set(WITH_EXAMPLES)

@@ -146,16 +146,9 @@ class Choice:
             "best": self.best,
             "knee": self.knee,
             "candidates": [
-                {
-                    "k": one.k,
-                    "inertia": one.inertia,
-                    **{name: value if _is_defined(value := getattr(one, name)) else None for name in _BEST},
-                    "n_iter": one.n_iter,
-                    "converged": one.converged,
-                    "equal_starts": one.equal_starts,
-                    "near_starts": one.near_starts,
-                    "sizes": None if one.sizes is None else one.sizes.tolist(),
-                }
+                {name: value for name, value in vars(one).items() if name != "labels"}
+                | {name: value if _is_defined(value := getattr(one, name)) else None for name in _BEST}
+                | {"sizes": None if one.sizes is None else one.sizes.tolist()}
                 for one in self
             ],
             "costs": self.costs.to_dict(),

@@ -15,10 +15,11 @@ message sizes, which follow from the schema alone.
 
 import hashlib
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 from secfc.crypto.channel import TAG_BYTES, Channel
 from secfc.crypto.handshake import DIGEST_BYTES, Handshake, Introduction, Session
@@ -107,6 +108,13 @@ class Preparer:
             Complete: DIGEST_BYTES,
             Opening: self._summation.size,
         }
+        self._on: dict[type[Message], Callable[[Any], list[Message]]] = {
+            Introduce: self._on_introduce,
+            Holds: self._on_holds,
+            Deal: self._on_deal,
+            Complete: self._on_complete,
+            Opening: self._on_opening,
+        }
         self._order: list[type[Message]] = list(PREPARING) if self._columns else [Introduce]
         self._others = [j for j in range(1, terms.n + 1) if j != number]
         self._heard = dict.fromkeys(self._others, 0)  # number of messages taken, in this order
@@ -150,7 +158,7 @@ class Preparer:
         """
         self._check(message)
         try:
-            replies = self._on(message)
+            replies = self._on[type(message)](message)
         except MessageError:
             raise
         except Exception:
@@ -158,20 +166,6 @@ class Preparer:
             raise
         self._heard[message.sender] += 1
         return replies
-
-    def _on(self, message: Message) -> list[Message]:
-        match message:
-            case Introduce():
-                return self._on_introduce(message)
-            case Holds():
-                return self._on_holds(message)
-            case Deal():
-                return self._on_deal(message)
-            case Complete():
-                return self._on_complete(message)
-            case Opening():
-                self._on_opening(message)
-        return []
 
     def _check(self, message: Message) -> None:
         """Refuse a message that is not valid now, before its contents are used."""
@@ -287,17 +281,18 @@ class Preparer:
             return []
         return self._sealed(Opening, dict.fromkeys(self._others, self._summation.open()))
 
-    def _on_opening(self, message: Opening) -> None:
+    def _on_opening(self, message: Opening) -> list[Message]:
         self._summation.take_sum(message.sender, self._opened(message))
         totals = self._summation.totals
         if totals is None:
-            return
+            return []
         holders, smallest = self._holders(), self._terms.schema.smallest
         left = iter(totals)
         self.statistics = {
             column.name: opened(list(islice(left, column.totals)), column, holders=held, smallest=smallest)
             for column, held in zip(self._columns, holders, strict=True)
         }
+        return []
 
     def _holders(self) -> list[int]:
         """For each column, how many clients said that they hold enough values."""

@@ -39,7 +39,7 @@ def _encoded(given: object, *, name: str, number: int) -> bytes:
     else:
         coded = b"s" + id_text(given, name=name, number=number).encode("utf-8", "surrogatepass")
     if len(coded) == 1:
-        raise DataError(f"{name}: ID {number} is missing or empty", code=Code.BAD_ID)
+        raise _bad(name, number, "missing or empty")
     return coded
 
 
@@ -47,25 +47,17 @@ def id_text(given: object, *, name: str, number: int) -> str:
     """The normal form of an ID that is not bytes; DataError as `row_ids`, with the ID's number."""
     text = unicodedata.normalize("NFC", _text(given, name=name, number=number)).strip()
     if is_missing(text):
-        raise DataError(f"{name}: ID {number} is missing or empty", code=Code.BAD_ID)
+        raise _bad(name, number, "missing or empty")
     if (whole := _WRITTEN_AS_FLOAT.fullmatch(text)) is not None:
         return whole[1]
     if _SEVERAL_ZEROS.fullmatch(text):
-        raise DataError(
-            f"{name}: ID {number} is a whole number with zeros behind a point; leave them out",
-            code=Code.BAD_ID,
-        )
+        raise _bad(name, number, "a whole number with zeros behind a point; leave them out")
     if _ROUNDED.fullmatch(text):
-        raise DataError(
-            f"{name}: ID {number} is a number in scientific notation, which may have been rounded; write all "
-            "its digits",
-            code=Code.BAD_ID,
-        )
+        known = "a number in scientific notation, which may have been rounded; write all its digits"
+        raise _bad(name, number, known)
     if has_invisible(text):
-        raise DataError(
-            f"{name}: ID {number} has a character that nobody sees, such as a zero-width or no-break space",
-            code=Code.BAD_ID,
-        )
+        seen = "a text with a character that nobody sees, such as a zero-width or no-break space"
+        raise _bad(name, number, seen)
     return text
 
 
@@ -77,20 +69,16 @@ def _text(given: object, *, name: str, number: int) -> str:
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         whole = int(given)
         if whole.bit_length() > _MAX_INT_BITS:
-            raise DataError(
-                f"{name}: ID {number} is an integer of more than {_MAX_INT_BITS} bits", code=Code.BAD_ID
-            )
+            raise _bad(name, number, f"an integer of more than {_MAX_INT_BITS} bits")
         return str(whole)
     if isinstance(given, float | np.floating | Decimal):
         bits = 126 if isinstance(given, Decimal) else np.finfo(type(given)).nmant + 1
         finite = given.is_finite() if isinstance(given, Decimal) else isfinite(given)
         if not finite or int(given) != given or abs(int(given)) >= 1 << bits:  # may be rounded
-            raise DataError(
-                f"{name}: ID {number} is a number with a fraction, too large to be exact, or missing",
-                code=Code.BAD_ID,
-            )
+            raise _bad(name, number, "a number with a fraction, too large to be exact, or missing")
         return str(int(given))
-    raise DataError(
-        f"{name}: ID {number} is of type {type(given).__name__}; str, int, UUID or bytes are needed",
-        code=Code.BAD_ID,
-    )
+    raise _bad(name, number, f"of type {type(given).__name__}; str, int, UUID or bytes are needed")
+
+
+def _bad(name: str, number: int, what: str) -> DataError:
+    return DataError(f"{name}: ID {number} is {what}", code=Code.BAD_ID)

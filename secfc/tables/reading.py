@@ -68,7 +68,7 @@ def read_table(
     id_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> Table:
-    """Read a party's rows with `load_table` and `chosen_columns`; the IDs of .csv files are kept as text."""
+    """Read one party's rows, without comparing columns with those of other parties."""
     as_text = [id_column] if id_column else []
     table = load_table(path, as_text=as_text, named=[*columns, *drop], given=given)
     named = bool(columns)

@@ -84,7 +84,7 @@ def test_characters_that_nobody_sees_are_refused_in_all_of_unicode() -> None:
     unseen |= set("\u034f\u115f\u1160\u17b4\u2800\u3164\ufe0f\uffa0\U000e0100\U000e01ef")
     assert len(unseen) > 200
     for one in unseen - {" "}:
-        with pytest.raises(DataError, match=r"^north: ID 0 has a character that nobody sees"):
+        with pytest.raises(DataError, match=r"^north: ID 0 is a text with a character that nobody sees"):
             row_ids([f"a{one}b"], key=KEY, name="north")
 
 
