@@ -111,18 +111,19 @@ class FFCM(FederatedMethod):
         check_choice("movement", self.movement, ("sum", "frobenius"))
 
     def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
-        units = Units(parties, frame, self.normalise)
-        inside = [units.enter(rows) for rows in parties if len(rows)]
+        low, width = columns_to_scale(np.concatenate(parties)) if self.normalise else (0.0, 1.0)
+        inside = [(rows - low) / width for rows in parties if len(rows)]
         start = self._given_start(parties, frame, rng)
         if start is None:
-            centres = units.from_unit_cube(rng.random((self.n_clusters, parties[0].shape[1])))
+            cube = rng.random((self.n_clusters, parties[0].shape[1]))  # in the data's or the scaled units
+            centres = cube if self.normalise else frame.enter(cube)
         else:
-            centres = units.enter(start)
-        tol = self.tol * units.tolerance
+            centres = (start - low) / width
+        tol = self.tol if self.normalise else self.tol * frame.enter_length(1.0)
         history: list[float] = []
         converged = False
         while len(history) < self.max_iter and not converged:
-            history.append(total_inertia(parties, units.leave(centres)))
+            history.append(total_inertia(parties, centres * width + low))
             updates = [self._local_update(rows, centres) for rows in inside]
             local = np.array([update.centres for update in updates])
             supports = np.array([update.supports for update in updates])
@@ -134,8 +135,8 @@ class FFCM(FederatedMethod):
             moved = lengths.sum() if self.movement == "sum" else np.linalg.norm(lengths)
             converged = bool(moved <= tol)
             centres = new
-        found = units.leave(centres)
-        own = iter(units.leave(local))
+        found = centres * width + low
+        own = iter(local * width + low)
         ends = [frame.leave(next(own) if len(rows) else found) for rows in parties]
         return Fit(found, history, attributes={"converged_": converged, "local_centers_": ends})
 
@@ -208,33 +209,7 @@ def weighted_average(local: FloatArray, supports: FloatArray, centres: FloatArra
     return np.where(totals[:, None] > 0, np.einsum("ij,ijd->jd", shares, local), centres)
 
 
-class Units:
-    """Units for the rounds: those of the frame, as the parties' rows, or every column scaled to [0, 1]."""
-
-    def __init__(self, parties: list[FloatArray], frame: Frame, normalise: bool) -> None:
-        n_features = parties[0].shape[1]
-        self._frame = None if normalise else frame
-        self._low: FloatArray = np.zeros(n_features)
-        self._width: FloatArray = np.ones(n_features)
-        if normalise:
-            pool = np.concatenate(parties)
-            self._low = pool.min(axis=0)
-            width = pool.max(axis=0) - self._low
-            self._width = np.where(width > 0, width, 1.0)
-
-    def enter(self, points: FloatArray) -> FloatArray:
-        """Convert points from the frame's units to these."""
-        return (points - self._low) / self._width
-
-    def leave(self, points: FloatArray) -> FloatArray:
-        """Convert points to the frame's units."""
-        return points * self._width + self._low
-
-    def from_unit_cube(self, points: FloatArray) -> FloatArray:
-        """Convert points of the start, drawn from [0, 1) in the data's or the scaled units, to these."""
-        return points if self._frame is None else self._frame.enter(points)
-
-    @property
-    def tolerance(self) -> float:
-        """A length of 1, the data's or the scaled, in these units."""
-        return 1.0 if self._frame is None else self._frame.enter_length(1.0)
+def columns_to_scale(pool: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The least value of each column, and its width, 1 for a column of one value."""
+    low, width = pool.min(axis=0), np.ptp(pool, axis=0)
+    return low, np.where(width > 0, width, 1.0)

@@ -97,23 +97,12 @@ class Result(Outcome):
             Names of the columns, by default `columns` of the result. With a preparation, means are in the
             units of its schema.
         party : int, optional
-            Position of the party that receives this copy. The copy shows the centres if they were revealed
-            to this party, and with membership privacy its cluster sizes, which are otherwise on every copy.
-            It leaves out the distances, which no party learns. Without `party` the page is for the operator
-            of the server, who learns no mean and no deviation.
+            Position of the party that receives this copy: it shows the centres if they were revealed to this
+            party, and with membership privacy its cluster sizes. It leaves out the distances, which no party
+            learns. Without `party` the page is for the operator of the server.
         pooled : sequence, optional
             The parties' rows, where the run was simulated: Lloyd's algorithm is run on the pooled rows. In a
             copy that shows centres only the party's own rows are used: it shows how well they fit.
-
-        Returns
-        -------
-        Path
-
-        Raises
-        ------
-        ParameterError, DataError
-            The text names the argument, or the extra of a library that is not installed: `report` for Jinja,
-            `sklearn` for a comparison with the pooled rows.
         """
         from secfc.report.html import page_of, write_page  # noqa: PLC0415 - imported only for a page
 

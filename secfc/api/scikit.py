@@ -69,13 +69,3 @@ else:
             def __init_subclass__(cls, *, auto_wrap_output_keys: tuple[str, ...] | None = ()) -> None: ...
 
         NotFittedError = check_is_fitted = get_config = pairwise_distances_argmin = None
-
-__all__ = [
-    "BaseEstimator",
-    "ClusterMixin",
-    "NotFittedError",
-    "TransformerMixin",
-    "check_is_fitted",
-    "get_config",
-    "pairwise_distances_argmin",
-]

@@ -117,11 +117,7 @@ class DataError(SecFCError, ValueError):
 
 
 class MessageError(SecFCError):
-    """A received message is refused. The role that refused it has not changed.
-
-    One exception: residues of an answer are checked while it is decoded, with the last answer that the round
-    needs. The error names the client whose answer is dropped, and that client can send it again.
-    """
+    """A received message is refused. The role that refused it has not changed."""
 
     default = Code.BAD_MESSAGE
 

@@ -83,22 +83,6 @@ def read_csv(path: Path, *, as_text: Sequence[str] = (), given: TextFormat = FOU
 
     Format properties that are not `given` are detected. The table's metadata contain the file's format.
     """
-    table, dialect, head = _read(path, as_text, given)
-    large = _large(path, table, dialect)
-    for name, column in large.items():
-        table = table.set_column(table.column_names.index(name), name, column)
-    codes = "\n".join(_columns_of_codes(head, dialect.separator))
-    told = {
-        DECIMAL: dialect.decimal,
-        WRITTEN: str(dialect),
-        CODES: codes,
-        LARGE: "\n".join(normal_all(large)),
-    }
-    return table.replace_schema_metadata(told)
-
-
-def _read(path: Path, as_text: Sequence[str], given: TextFormat) -> tuple[pa.Table, Dialect, str]:
-    """The table, its format, and the first lines of the file."""
     head, encoding = _head(path, given)
     separator = _separator(path, head) if given.separator is None else _MARKS[given.separator]
     dialect = Dialect(separator=separator, encoding=encoding)
@@ -116,7 +100,17 @@ def _read(path: Path, as_text: Sequence[str], given: TextFormat) -> tuple[pa.Tab
         raise DataError(
             f"{path}: not a readable {kind_of(path)} file{_why(path, dialect)}", code=Code.UNREADABLE_FILE
         ) from None
-    return table, dialect, head
+    large = _large(path, table, dialect)
+    for name, column in large.items():
+        table = table.set_column(table.column_names.index(name), name, column)
+    codes = "\n".join(_columns_of_codes(head, dialect.separator))
+    told = {
+        DECIMAL: dialect.decimal,
+        WRITTEN: str(dialect),
+        CODES: codes,
+        LARGE: "\n".join(normal_all(large)),
+    }
+    return table.replace_schema_metadata(told)
 
 
 def _large(path: Path, table: pa.Table, dialect: Dialect) -> dict[str, pa.ChunkedArray]:

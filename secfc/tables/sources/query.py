@@ -45,7 +45,7 @@ class Origin:
         """The origin of a URL, or of a path relative to `folder`; the text of an error never quotes it."""
         scheme, separator, rest = text.partition("://")
         if separator and scheme == "postgresql":
-            relational.check_url(text)
+            relational.parsed_url(text)
             return cls(kind="postgresql", url=text)
         if separator and scheme in {"sqlite", "duckdb"}:
             name = rest.removeprefix("/")

@@ -34,18 +34,13 @@ _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION,
 _LOGGED_AS = "secfc"
 
 
-def check_url(url: str) -> None:
-    """Raise ParameterError, without quoting the URL, unless `ask_postgresql` can use it."""
-    _parsed(url)
-
-
 def ask_postgresql(url: str, query: str, *, name: str) -> pa.Table:
     """The result of one SELECT in PostgreSQL, through a server-side cursor in a read-only transaction.
 
     The driver finds user and password itself (PGUSER, PGPASSWORD, ...). Errors have names of the database's
     errors, never their text.
     """
-    parsed = _parsed(url)
+    parsed = parsed_url(url)
     try:
         import psycopg  # noqa: F401, PLC0415
     except ImportError:
@@ -85,7 +80,8 @@ def _sqlalchemy() -> Any:
     return sqlalchemy
 
 
-def _parsed(text: str) -> "URL":
+def parsed_url(text: str) -> "URL":
+    """A URL that `ask_postgresql` can use; ParameterError, which never quotes it, for another."""
     sqlalchemy = _sqlalchemy()
     try:
         url: URL = sqlalchemy.make_url(text)
