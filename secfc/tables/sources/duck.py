@@ -13,9 +13,11 @@ import pyarrow.dataset
 
 from secfc.errors import DataError, missing
 from secfc.errors.codes import Code
+from secfc.tables.column_names import normal_all
 from secfc.tables.sources.csv_file import read_csv
 from secfc.tables.sources.database_blocks import BLOCK_ROWS, exact_floats
 from secfc.tables.sources.text_format import FOUND, TextFormat
+from secfc.tables.texts import has_visible
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -42,7 +44,9 @@ def ask_file(path: Path, query: str, *, name: str, given: TextFormat = FOUND) ->
         if path.suffix.lower() == ".parquet":
             data = pyarrow.dataset.dataset(str(path), format="parquet")  # only columns of the query are read
         else:
-            data = read_csv(path, given=given)
+            table = read_csv(path, given=given)
+            names = enumerate(normal_all(table.column_names))
+            data = table.rename_columns([one if has_visible(one) else f"unnamed: {at}" for at, one in names])
     except (pa.ArrowInvalid, OSError, EOFError, zlib.error):
         raise DataError(f"{name}: the file cannot be read", code=Code.UNREADABLE_FILE) from None
     return _ask(":memory:", query, name=name, data=data)
