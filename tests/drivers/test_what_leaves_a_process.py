@@ -1,9 +1,7 @@
 """If a site's data is wrong, its process's frames and the others' files are searched for its data."""
 
-import struct
-
 import pytest
-from support.leaks import CASES, MARK, SITE, VALUE, without_times
+from support.leaks import CASES, MARK, SITE, assert_no_mark, files_of_others
 
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import read_summary
@@ -53,14 +51,10 @@ def test_of_a_data_error_its_type_and_code_leave_and_nothing_else(tmp_path, monk
     told = lost.get(2, error)
     assert told.code is case.code
     assert str(told).startswith(f"{SITE}: {case.code}")
-    found = {f"frame {at}": data for at, data in enumerate(left)}
-    others = [*tmp_path.glob("results-north/**/*"), *tmp_path.glob("results-west/**/*"), summary]
-    found |= {str(path): path.read_bytes() for path in others if path.is_file()}
+    found = {f"frame {at}": data for at, data in enumerate(left)} | files_of_others(made, summary)
     found |= {"errors": repr((error, lost)).encode(), "logs": caplog.text.encode()}
     found["terminal"] = "".join(capfd.readouterr()).encode()
-    for where, data in found.items():
-        for mark in (MARK.encode(), str(tmp_path).encode(), b"73914", struct.pack("<d", VALUE)):
-            assert mark not in without_times(data), where
+    assert_no_mark(found, tmp_path)
     if summary.exists():
         read_again = read_summary(summary)
         assert [one.text for one in audit(read_again, made.agreement) if not one.holds] in (

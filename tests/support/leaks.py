@@ -3,6 +3,7 @@
 import os
 import re
 import sqlite3
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +28,19 @@ _TIMES = re.compile(rb"(?<![\d.])\d{1,4}\.\d+(?:e[-+]?\d+)?")
 SITE = "south"
 
 
-def without_times(data):
-    """Data without fractions below 10,000, because a time can contain the digits of `VALUE` by chance."""
-    return _TIMES.sub(b"", data)
+def files_of_others(made, summary):
+    """The contents of the summary and of the other sites' results."""
+    others = [summary, *made.folder.glob("results-north/**/*"), *made.folder.glob("results-west/**/*")]
+    return {str(path.relative_to(made.folder)): path.read_bytes() for path in others if path.is_file()}
+
+
+def assert_no_mark(found, folder):
+    """Assert that nothing that was found has anything that only the site has."""
+    texts = [MARK, str(folder), repr(VALUE), f"{VALUE:.6g}", f"{VALUE:g}", "73914", "73,914"]
+    marks = [*(text.encode() for text in texts), struct.pack("<d", VALUE), struct.pack("<f", VALUE)]
+    for where, data in found.items():
+        # A time below 10,000 seconds can contain the digits of the value by chance.
+        assert not [mark for mark in marks if mark in _TIMES.sub(b"", data)], where
 
 
 class Secretive:

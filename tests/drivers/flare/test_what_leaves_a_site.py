@@ -3,10 +3,9 @@
 import errno
 import logging
 import os
-import struct
 
 import pytest
-from support.leaks import CASES, MARK, SITE, VALUE, Plain, without_times
+from support.leaks import CASES, MARK, SITE, VALUE, Plain, assert_no_mark, files_of_others
 from support.network import Network, on_receive
 
 from secfc.agreement.statement import read_summary
@@ -49,18 +48,11 @@ class Overheard:
         return lost.get(NUMBER, self.error)
 
 
-def marks(folder):
-    """Everything that only the site has, as bytes."""
-    texts = [MARK, str(folder), repr(VALUE), f"{VALUE:.6g}", f"{VALUE:g}", "73914", "73,914"]
-    return [*(text.encode() for text in texts), struct.pack("<d", VALUE), struct.pack("<f", VALUE)]
-
-
 def assert_nothing_of_the_site(run, caplog):
     """Search what left the site, and the files and logs of all others."""
-    made = run.made
-    others = [run.summary, *made.folder.glob("results-north/**/*"), *made.folder.glob("results-west/**/*")]
-    found = {f"message {at}": data for at, data in enumerate(run.left)}
-    found |= {path.name: path.read_bytes() for path in others if path.is_file()}
+    found = {f"message {at}": data for at, data in enumerate(run.left)} | files_of_others(
+        run.made, run.summary
+    )
     if run.error is not None:
         found["the coordinator's error"] = str(run.error).encode()
     for at, why in run.network.coordinator.lost.items():
@@ -68,9 +60,7 @@ def assert_nothing_of_the_site(run, caplog):
     for at, record in enumerate(caplog.records):
         if record.threadName != f"secfc-{SITE}":
             found[f"log {at} of {record.threadName}"] = record.getMessage().encode()
-    for where, data in found.items():
-        for mark in marks(made.folder):
-            assert mark not in without_times(data), where
+    assert_no_mark(found, run.made.folder)
 
 
 def own_log(caplog):
