@@ -14,7 +14,7 @@ from secfc.protocol.messages.wire import HEADER_BYTES, header_of
 @pytest.fixture
 def parties(setup_of, tmp_path, monkeypatch):
     """Coordinator and parties of a run that begins, of few rows."""
-    monkeypatch.setattr("secfc.protocol.messages.bounds.MAX_ROWS", 99)
+    monkeypatch.setattr("secfc.protocol.messages.accepted.MAX_ROWS", 99)
     made = Restarting(setup_of(disclosure="labels"), tmp_path)
     made.coordinator = made._coordinator(made._log())
     made.parties[2].open(made.run_id)
