@@ -25,7 +25,7 @@ class LabelResult:
     k: int
     n_iter: int = 0
     converged: bool = False  # False if only max_iter ended it
-    opened: float | None = None  # the inertia in squared units of the data, if the trio opened it
+    opened: float | None = None  # the inertia in squared units of the data, if everybody is told it
     measures: Measures | None = None  # if several k are compared
     best: Best | None = None  # of several starts, where it is opened how many are about as good
 

@@ -169,7 +169,7 @@ class ClientProgram(ClientPhase):
             own, self.label_shares = found.labels.own, found.labels.shares
             self.labels = np.empty(0, dtype=np.int32) if own is None else own
             self.ended = found.result.n_iter, found.result.converged
-            self.inertia = found.result.inertia
+            self.inertia = found.result.opened
             if found.opened is not None:
                 self.centres, self.deviations = found.opened.centres, found.opened.deviations
                 self.opened_sizes = found.opened.sizes

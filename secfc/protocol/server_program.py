@@ -8,15 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from secfc.crypto.handshake import Session
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.array_types import Labels
 from secfc.kernels import Choose
 from secfc.kmeans.clustering import LabelResult
-from secfc.kmeans.measures import Measures
 from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.gathering import Carried, Gathering
 from secfc.protocol.job.cases import Predict
@@ -25,7 +22,7 @@ from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Message, Step, StepReport
 from secfc.protocol.program.located import Claim
 from secfc.protocol.program.stepping import Stepping, letters_of, party_of
-from secfc.protocol.program.whole_run import Brought, Clustering, Found, whole_run
+from secfc.protocol.program.whole_run import Brought, Found, whole_run
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
 from secfc.sharing.unread import Pair, open_pairs
@@ -187,28 +184,11 @@ class ServerProgram(ServerPhase):
         if not self.context.job.comparers:
             self._check_answers()
         found = self._steps.result
-        if found is not None and found.public is not None:
-            self.outcome, self.found, self.state = found.public, found.results, State.DONE
-        elif found is not None:
-            self.found = [self._result(one) for one in found.clusterings]
-            (self.outcome,) = (one for one in self.found if one.k == found.result.k)
-            self.state = State.DONE
+        if found is not None:
+            self.outcome, self.found, self.state = found.result, found.results, State.DONE
             known = {*self.liars, *self.cheats}
             self.claimed = tuple(claim for claim in found.claimed if claim[1] not in known)
         return messages
-
-    def _result(self, of: Clustering) -> LabelResult:
-        nobody_knows = np.full(self.layout.m, -1, dtype=np.int32)
-        return LabelResult(
-            start=of.start,
-            labels=nobody_knows,
-            k=of.k,
-            n_iter=of.n_iter,
-            converged=of.converged,
-            opened=of.inertia,
-            measures=None if of.ratio is None else Measures(calinski_harabasz=of.ratio),
-            best=of.best,
-        )
 
     def _check_answers(self) -> None:
         """TooManyFaultsError if answers that it waits for cannot come."""

@@ -11,11 +11,13 @@ from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
 from secfc.errors import LimitError, ParameterError
+from secfc.kmeans.clustering import LabelResult
+from secfc.kmeans.measures import Measures
 from secfc.kmeans.start import random_partition
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.protocol.parties.party import Party
-from secfc.protocol.program import whole_run
+from secfc.protocol.program.whole_run import most_suitable
 
 M = sum(map(len, ROWS))
 
@@ -71,12 +73,12 @@ def test_of_several_k_owners_get_the_labels_of_the_best_and_nobody_those_of_anot
 
 def test_the_number_of_clusters_with_the_greatest_ratio_is_the_result():
     def clustering(k, ratio):
-        given = {"start": np.zeros(1), "n_iter": 1, "converged": True, "best": None, "inertia": 1.0}
-        return whole_run.Clustering(k=k, ratio=ratio, **given)
+        measures = None if ratio is None else Measures(calinski_harabasz=ratio)
+        return LabelResult(start=np.zeros(1), labels=np.zeros(1), k=k, measures=measures)
 
     for ratios, best in (((1.0, 2.0, 2.0), 3), ((np.nan, np.nan), 2), ((np.nan, -1.0), 3), ((None,), 2)):
         found = [clustering(k, ratio) for k, ratio in enumerate(ratios, 2)]
-        assert whole_run.most_suitable(found).k == best
+        assert most_suitable(found).k == best
 
 
 class TestLimits:

@@ -60,8 +60,8 @@ def coded_run(
     rows: Rows,
     first_sets: Callable[[int], Labels],
     watching: PublicRounds,
-) -> Generator[None, None, tuple[SearchResult, float, list[SearchResult]]]:
-    """The best result and its inertia, and at the coordinator the results of all k.
+) -> Generator[None, None, tuple[SearchResult, list[SearchResult]]]:
+    """The best result, and at the coordinator the results of all k.
 
     `first_sets` gives those of the next start, of so many sets.
     """
@@ -86,7 +86,8 @@ def coded_run(
         best = bests.starts[k], job.in_data_units(bests.results[k].inertia)
     number, inertia = yield from told_best(me, len(starts), best)
     yield from agreed(me)
-    return every[number], inertia, found
+    every[number].opened = inertia
+    return every[number], found
 
 
 def coded_prediction(

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from typing import Protocol
 
 import numpy as np
 
 from secfc.field.array_types import Ints, Labels
 from secfc.kmeans.clustering import LabelResult
-from secfc.kmeans.measures import calinski_harabasz
+from secfc.kmeans.measures import Measures, calinski_harabasz
 from secfc.kmeans.program import fewest_moved
 from secfc.kmeans.score import inertia_of
-from secfc.kmeans.several.best_starts import Best, Kept, best_starts
+from secfc.kmeans.several.best_starts import Kept, best_starts
 from secfc.kmeans.start import random_partition
 from secfc.operations.beginning.coin import tossed
 from secfc.operations.beginning.in_range import check_range
@@ -45,23 +45,6 @@ from secfc.sharing.shared import Shared
 
 NextSets = Callable[[int], tuple[Labels, Generator[None, None, Shared]]]
 """From k to the first sets of the next start. Sets of rows that are drawn in secret nobody knows: -1."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clustering:
-    """The best clustering with k clusters.
-
-    `start` are the first sets of all rows. `best` is None if there was one start. `inertia`, in the data's
-    units squared, is None if it was not opened, and so is `ratio`, the Calinski-Harabasz ratio, with one k.
-    """
-
-    k: int
-    start: Labels = field(repr=False)
-    n_iter: int
-    converged: bool
-    best: Best | None = None
-    inertia: float | None = None
-    ratio: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,18 +89,16 @@ class Watching(PublicRounds, Protocol):
 class Found:
     """How a run ended. `opened` is what the job opens to this party.
 
-    `clusterings` are the best with each number of clusters, and `result` is the most suitable of them.
-    `claimed` are at the coordinator holders that sent wrong shares, as the evaluators say. Where labels are
-    public, `public` is the result, and `results` are the coordinator's of each k.
+    `results` are the best with each number of clusters, and `result` is the most suitable of them. With
+    disclosure "coded" only the coordinator has others. Its labels are -1 where nobody knows all. `claimed`
+    are at the coordinator holders that sent wrong shares, as the evaluators say.
     """
 
     labels: Labelled
-    clusterings: tuple[Clustering, ...]
-    result: Clustering
+    result: LabelResult
+    results: Sequence[LabelResult]
     claimed: tuple[Claim, ...] = ()
     opened: Opened | None = field(default=None, repr=False)
-    public: LabelResult | None = None
-    results: Sequence[LabelResult] = ()
 
 
 def whole_run(
@@ -172,8 +153,9 @@ def _predicted(
         smallest=brought.smallest,
         on_round=watching.round_is,
     )
-    result = Clustering(k=job.k, start=given.marks, n_iter=1, converged=True)
-    return Found(labels=Labelled(own=own), clusterings=(result,), result=result)
+    nobody_knows = np.full(shared.layout.m, -1, dtype=np.int32)
+    result = LabelResult(start=given.marks, labels=nobody_knows, k=job.k, n_iter=1, converged=True)
+    return Found(labels=Labelled(own=own), result=result, results=[result])
 
 
 def _clustered(
@@ -210,40 +192,29 @@ def _clustered(
     )
     fewest = fewest_moved(method.tol_moved, layout.m)
     kept = yield from best_starts(starts, method.starts, max_iter=method.max_iter, fewest=fewest, opens=opens)
-    clusterings = clusterings_of(job, layout, kept, firsts)
-    result = most_suitable(clusterings)
+    results = _results_of(job, layout, kept, firsts)
+    result = most_suitable(results)
     (final,) = (one.ended.labels for one in kept if one.k == result.k)
     opened = yield from revealed(
         me, job, shared, final, weights=weights, noise=noise, smallest=brought.smallest
     )
     labels = yield from labels_of_rows(me, final, shared, most=job.k)
-    return Found(labels=labels, clusterings=clusterings, result=result, opened=opened)
+    return Found(labels=labels, result=result, results=results, opened=opened)
 
 
 def _public_run(
     me: Party, job: Job, shared: SharedRows, next_sets: NextSets, watching: Watching, smallest: int
 ) -> Generator[None, None, Found]:
     """The same where the coordinator decodes distances, and everybody learns all labels."""
-    layout, rows, inertia = shared.layout, shared.rows, 0.0
+    layout, rows = shared.layout, shared.rows
     if isinstance(job.method, Predict):
         best = yield from coded_prediction(me, job, layout, rows, next_sets(job.k)[0], watching)
         results = [best]
     else:
-        best, inertia, results = yield from coded_run(
-            me, job, layout, rows, lambda k: next_sets(k)[0], watching
-        )
+        best, results = yield from coded_run(me, job, layout, rows, lambda k: next_sets(k)[0], watching)
     opened = yield from public_revealed(me, job, shared, best.labels, best.k, smallest=smallest)
-    result = Clustering(
-        k=best.k, start=best.start, n_iter=best.n_iter, converged=best.converged, inertia=inertia
-    )
-    return Found(
-        labels=public_labels_of_rows(me, best.labels, shared, most=job.k),
-        clusterings=(result,),
-        result=result,
-        opened=opened,
-        public=best,
-        results=results,
-    )
+    labels = public_labels_of_rows(me, best.labels, shared, most=job.k)
+    return Found(labels=labels, result=best, results=results, opened=opened)
 
 
 def _inside(planned: Layout, layout: Layout, given: Labels | None) -> Labels:
@@ -275,9 +246,9 @@ def given_sets(me: Party, job: Job, sets: Labels) -> NextSets:
     return lambda k: (sets, public_sets(me, sets, k))
 
 
-def clusterings_of(
+def _results_of(
     job: Job, layout: Layout, kept: Sequence[Kept[Shared, Sums]], firsts: Mapping[int, Sequence[Labels]]
-) -> tuple[Clustering, ...]:
+) -> list[LabelResult]:
     """Those of the numbers of clusters that the job asks for. `firsts` are the first sets of all starts.
 
     The ratio counts the clusters that had rows before the last assignment.
@@ -285,26 +256,33 @@ def clusterings_of(
     found = []
     total = _inertia(job, layout, kept[0])  # of one cluster, if several numbers are compared
     for one in kept:
-        inertia, ratio = _inertia(job, layout, one), None
+        inertia, measures = _inertia(job, layout, one), None
         if job.method.compared and inertia is not None and total is not None:
             ratio = calinski_harabasz(inertia, total=total, k=len(one.ended.full), m=layout.m)
-        clustering = Clustering(
-            k=one.k,
+            measures = Measures(calinski_harabasz=ratio)
+        result = LabelResult(
             start=firsts[one.k][0 if one.best is None else one.best.number],
+            labels=np.full(layout.m, -1, dtype=np.int32),
+            k=one.k,
             n_iter=one.ended.n_iter,
             converged=one.ended.converged,
+            opened=inertia,
+            measures=measures,
             best=one.best,
-            inertia=inertia,
-            ratio=ratio,
         )
         if one.k in (job.method.compared or (job.k,)):
-            found.append(clustering)
-    return tuple(found)
+            found.append(result)
+    return found
 
 
-def most_suitable(found: Sequence[Clustering]) -> Clustering:
-    """The one with the greatest ratio, of equals the one with the fewest clusters."""
-    return max(found, key=lambda one: one.ratio if one.ratio is not None and isfinite(one.ratio) else -inf)
+def most_suitable(found: Sequence[LabelResult]) -> LabelResult:
+    """The one with the greatest Calinski-Harabasz ratio, of equals the one with the fewest clusters."""
+
+    def ratio(one: LabelResult) -> float:
+        value = nan if one.measures is None else one.measures.calinski_harabasz
+        return value if isfinite(value) else -inf
+
+    return max(found, key=ratio)
 
 
 def _inertia(job: Job, layout: Layout, one: Kept[Shared, Sums]) -> float | None:
