@@ -22,8 +22,8 @@ from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice
 from secfc.protocol.messages.accepted import RepeatedError
-from secfc.protocol.program.stepping import Stepping, party_of
-from secfc.protocol.program.whole_run import Brought, Found, whole_run
+from secfc.protocol.program.stepping import Stepping
+from secfc.protocol.program.whole_run import Brought
 from secfc.protocol.states import State
 from secfc.sharing.rows import Allocate
 
@@ -114,17 +114,17 @@ class ClientProgram(ClientPhase):
             raise MessageError(f"Plan: {error}") from None
         if not planned.common:
             self._check_limits(planned)
-        me = party_of(
+        self._steps = Stepping(
             job,
             planned,
             context.number,
+            brought,
+            self,
             masks=context.masks,
-            kernels=context.kernels(planned.run_residues(job)),
+            kernels=context.kernels,
             transcript=channels.transcript,
             channels=channels,
         )
-        program = whole_run(me, job, planned, brought, self)
-        self._steps = Stepping[Found | None](me, program, run=brought.run, channels=channels)
 
     @property
     def state(self) -> State:

@@ -21,8 +21,8 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Message, Step, StepReport
 from secfc.protocol.program.located import Claim
-from secfc.protocol.program.stepping import Stepping, letters_of, party_of
-from secfc.protocol.program.whole_run import Brought, Found, whole_run
+from secfc.protocol.program.stepping import Stepping, letters_of
+from secfc.protocol.program.whole_run import Brought
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
 from secfc.sharing.unread import Pair, open_pairs
@@ -84,18 +84,18 @@ class ServerProgram(ServerPhase):
         self._round = self._iteration = 0
         self._moved: int | None = None if job.comparers else planned.m
         self._inertia: float | None = None
-        me = party_of(
+        self._steps = Stepping(
             job,
             planned,
             SERVER,
+            brought,
+            self,
             masks=context.secret,
-            kernels=context.kernels(planned.run_residues(job)),
+            kernels=context.kernels,
             transcript=transcript,
         )
         self._uninvited = frozenset(context.gathering.left_out)  # they have no plan
-        me.inbox.lost |= self._uninvited
-        program = whole_run(me, job, planned, brought, self)
-        self._steps = Stepping[Found | None](me, program, run=brought.run)
+        self._steps.me.inbox.lost |= self._uninvited
 
     @property
     def liars(self) -> tuple[int, ...]:

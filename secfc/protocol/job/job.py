@@ -163,19 +163,9 @@ class Job:
         return isinstance(self.disclosure, LabelsOnly)
 
     @property
-    def opens_inertia(self) -> bool:
-        """Whether the inertia is opened."""
-        return isinstance(self.disclosure, LabelsOnly) and self.disclosure.inertia
-
-    @property
     def tells_inertia(self) -> bool:
         """Whether all parties are told the inertia."""
-        return isinstance(self.disclosure, Coded) or self.opens_inertia
-
-    @property
-    def sums_revealed(self) -> int:
-        """Sums that a client opens per column of a segment and cluster: 1, or 2 with sums of squares."""
-        return 1 if self.opened.spread is None else 2
+        return isinstance(self.disclosure, Coded) or self.disclosure.inertia
 
     @property
     def exponent(self) -> int:
@@ -202,7 +192,7 @@ class Job:
         if self.own_labels:
             radius, method = self.radius, self.method
             numbers = [pair_residues(radius, m), refill_residues(radius, m)]
-            numbers.append(fit_residues(radius, m, compares=method.n_init > 1, opens=self.opens_inertia))
+            numbers.append(fit_residues(radius, m, compares=method.n_init > 1, opens=self.disclosure.inertia))
             if method.init == "k-means++":
                 numbers.append(draw_residues(radius, m))
             return max(*numbers, bounded_residues(radius, m, self.ell * self.width))
@@ -283,21 +273,16 @@ class Job:
 
     def privacy_warning(self) -> PrivacyWarning | None:
         """A warning with all that the parameters reveal beyond what a reader may expect, else None."""
-        reason = self._parties_tell()
-        return PrivacyWarning(reason) if reason else None
-
-    def _parties_tell(self) -> str:
-        """What parties that compare, or the server, learn beyond what a reader may expect."""
         clients = self.comparing_clients
         if self.t > 1 and len(clients) > 1:
-            return (
+            return PrivacyWarning(
                 f"comparers: any two of clients {', '.join(map(str, clients))} together learn every row's "
                 f"distances to the centres, though t={self.t} may collude"
             )
         if not isinstance(self.disclosure, Coded) or self.ell == 1 or self.width > 2:
-            return ""
+            return None
         columns = "one column" if self.width == 1 else "two columns"
-        return (
+        return PrivacyWarning(
             f"disclosure 'coded' shows the server distances per segment. With d={self.d} and "
             f"ell={self.ell} a segment has {columns}. With ell=1 the server sees only whole distances"
         )

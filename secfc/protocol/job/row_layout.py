@@ -115,7 +115,7 @@ class Layout:
         primes = self._primes_of(job)
         columns = max(job.k, job.width) * PART_ROWS
         if job.opened.to:
-            columns = max(columns, job.sums_revealed * job.k * job.width)
+            columns = max(columns, (1 if job.opened.spread is None else 2) * job.k * job.width)
         if isinstance(job.disclosure, LabelsOnly):
             largest = most_dealt_bytes(1, job.k, primes) + _HEADER_ROOM  # of one row; more if they fit
             if largest > MAX_MESSAGE_BYTES:
@@ -126,7 +126,7 @@ class Layout:
         largest = BYTES_PER_RESIDUE * primes * columns + _HEADER_ROOM
         if self.weights is not None and 4 * self.m + PLANNED_ROOM * job.parties > MAX_MESSAGE_BYTES:
             raise ParameterError(f"sample_weight: {self.m} weights do not fit in a message of the plan")
-        if max(largest, 2 * self.m + _HEADER_ROOM) > MAX_MESSAGE_BYTES:
+        if largest > MAX_MESSAGE_BYTES:
             raise ParameterError(
                 f"k, d: {max(job.k, job.width)} columns in {primes} residues make messages of {largest} "
                 f"bytes, at most {MAX_MESSAGE_BYTES} are sent"

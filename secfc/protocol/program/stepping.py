@@ -6,8 +6,8 @@ bytes. Tag and bytes are filled up with zeros to a multiple of 8, so that words 
 """
 
 import struct
-from collections.abc import Generator, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from secfc.comparing.role import Data
 from secfc.crypto.channel import Channels
@@ -15,13 +15,14 @@ from secfc.crypto.handshake import DIGEST_BYTES
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError
 from secfc.field.primes import primes_of
-from secfc.kernels import Kernels
+from secfc.kernels import Choose
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice, StepReport
 from secfc.protocol.messages.accepted import RepeatedError, most_held_bytes
 from secfc.protocol.parties.inbox import Inbox, Place
 from secfc.protocol.parties.party import COORDINATOR, Party, Roles
+from secfc.protocol.program.whole_run import Brought, Found, Watching, whole_run
 from secfc.sharing.codewords import Codewords
 
 _HEAD = struct.Struct("<IIQ32s")
@@ -31,27 +32,33 @@ Letter = tuple[Place, Data]
 LOST = "lost"
 """The tag of a notice of a party for which no other is to wait."""
 
-Result = TypeVar("Result")
 
+class Stepping:
+    """Runs the program of a client, a helper or the coordinator until it waits or has ended.
 
-class Stepping(Generic[Result]):
-    """Runs a program until it waits or has ended. `channels` are to all other parties but the coordinator.
-
-    The coordinator has no channels: nothing that it takes or tells is sealed.
+    `channels` are to all other parties but the coordinator. The coordinator has none: nothing that it takes
+    or tells is sealed.
     """
 
     def __init__(
         self,
-        me: Party,
-        program: Generator[None, None, Result],
+        job: Job,
+        planned: Layout,
+        number: int,
+        brought: Brought,
+        watching: Watching,
         *,
-        run: bytes,
+        masks: MaskSource,
+        kernels: Choose,
+        transcript: bytes,
         channels: Channels | None = None,
     ) -> None:
-        self.me, self._program, self._run, self._channels = me, program, run, channels
+        self.me = _party(job, planned, number, masks, kernels, transcript, channels)
+        self._program = whole_run(self.me, job, planned, brought, watching)
+        self._run, self._channels = brought.run, channels
         self._sent = dict[int, int]()  # messages to each party
         self.ended = False
-        self.result: Result | None = None
+        self.result: Found | None = None
 
     def __repr__(self) -> str:
         return f"Stepping({self.me!r})"
@@ -127,20 +134,16 @@ class Stepping(Generic[Result]):
         return Step(**common, sender=me.number, recipient=recipient, place=place, sealed=sealed)
 
 
-def party_of(
+def _party(
     job: Job,
     planned: Layout,
     number: int,
-    *,
     masks: MaskSource,
-    kernels: Kernels,
+    kernels: Choose,
     transcript: bytes,
-    channels: Channels | None = None,
+    channels: Channels | None,
 ) -> Party:
-    """A client, helper, or the coordinator, before its first step. The coordinator has no channels.
-
-    With disclosure "coded" the coordinator alone does what comparers do.
-    """
+    """A party before its first step. With disclosure "coded" the coordinator does what comparers do."""
     dealer, first, second = job.comparers or (COORDINATOR,) * 3
     roles = Roles(n=job.n, dealer=dealer, first=first, second=second)
     secrets = {}
@@ -154,7 +157,7 @@ def party_of(
         number=number,
         roles=roles,
         code=Codewords(n=job.n, t=job.t, ell=job.ell, primes=primes),
-        kernels=kernels,
+        kernels=kernels(planned.run_residues(job)),
         masks=masks,
         transcript=transcript,
         secrets=secrets,

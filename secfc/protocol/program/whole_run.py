@@ -179,7 +179,7 @@ def _clustered(
             watching.sets_are(start, k)
         return Secure(me, shared.rows, first, weights, k, on_round=watching.round_is)
 
-    compares, opens = method.n_init > 1, job.opens_inertia
+    compares, opens = method.n_init > 1, job.disclosure.inertia
     starts = SecureStarts(
         me,
         shared.rows,
