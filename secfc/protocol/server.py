@@ -23,7 +23,6 @@ from secfc.protocol.server_program import ServerContext, ServerPhase, ServerProg
 from secfc.protocol.states import State
 from secfc.sharing.rows import in_memory
 
-
 class ServerIdentify(ServerPhase):
     """Until every party that takes part has introduced itself."""
 
@@ -79,26 +78,19 @@ class ServerIdentify(ServerPhase):
             )
         introduction.verify(session, message.sender)
         check_told(job, message.sender, introduction, kind="Hello")
-        helps = message.sender > job.n
-        if (message.start is None) == (job.method.init == "labels" and not helps):
-            given = "no" if message.start is None else "given"
+        size = 0 if message.start is None else message.start.size
+        if size != (introduction.rows if job.method.init == "labels" else 0):
             raise MessageError(
-                f"Hello: {given} start labels from client {message.sender}, init={job.method.init!r}"
+                f"Hello: {size} start labels for {introduction.rows} rows from client "
+                f"{message.sender}, init={job.method.init!r}"
             )
-        start = None
-        if message.start is not None:
-            if message.start.size != introduction.rows:
-                raise MessageError(
-                    f"Hello: {message.start.size} start labels for {introduction.rows} rows "
-                    f"from client {message.sender}"
-                )
-            start = labels_of(message.start)
-            if start.size and start.min() < job.least_label:
-                raise MessageError(f"Hello: a row of client {message.sender} has no start label")
-            if job.hides_start and start.max(initial=0) > 0:
-                raise MessageError(
-                    f"Hello: client {message.sender} tells labels of its rows, which it must keep to itself"
-                )
+        start = np.empty(0, dtype=np.int32) if message.start is None else labels_of(message.start)
+        if start.min(initial=0) < job.least_label:
+            raise MessageError(f"Hello: a row of client {message.sender} has no start label")
+        if job.hides_start and start.max(initial=0) > 0:
+            raise MessageError(
+                f"Hello: client {message.sender} tells labels of its rows, which it must keep to itself"
+            )
         weights = np.empty(0, dtype=np.int64) if message.weights is None else message.weights
         if weights.size != (introduction.rows if job.rows.weighted else 0):
             raise MessageError(

@@ -29,16 +29,15 @@ def test_a_second_hello_with_other_rows_is_refused(wire, refuses):
 def test_start_labels_nobody_asked_for_are_refused(wire, refuses):
     net = wire(ROWS)
     hello = replace(net.hold(Hello, recipient=SERVER, sender=1), start=np.array([0, 1], dtype=np.int32))
-    text = "^Hello: given start labels from client 1, init='random'$"
+    text = "^Hello: 2 start labels for 2 rows from client 1, init='random'$"
     refuses(net.server, hello, MessageError, text)
 
 
 @pytest.mark.parametrize(
     ("labels", "text"),
     [
-        (None, "no start labels from client 1, init='labels'"),
-        ([], "0 start labels for 2 rows from client 1"),
-        ([0, 0, 0], "3 start labels for 2 rows from client 1"),
+        (None, "0 start labels for 2 rows from client 1, init='labels'"),
+        ([0, 0, 0], "3 start labels for 2 rows from client 1, init='labels'"),
         ([0, -1], "a row of client 1 has no start label"),
     ],
 )

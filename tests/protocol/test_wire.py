@@ -144,7 +144,7 @@ def test_a_hello_holds_the_agreement_the_introduction_and_the_start_labels():
     data = encode(examples()["Hello with start"], k=3)
     said = b"\x04\x00\x00\x00\x06\x00\x00\x00" + b"\x05" * (4 * 32 + 64)
     assert data[HEADER:] == AGREEMENT + said + bytes(4) + b"\x04\x00\x00\x00" + bytes([0b01_10_00_01, 0])
-    assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said + bytes(4)
+    assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said + bytes(8)
 
 
 def test_a_plan_holds_the_introductions_behind_the_numbers_of_weights_and_start_labels():
@@ -214,8 +214,7 @@ def test_every_message_decodes_to_itself_and_its_envelope_is_its_header(message,
 def test_every_truncation_is_refused_or_another_canonical_message(message):
     data = encode(message, k=3)
     valid = [size for size in range(len(data)) if refused_or_canonical(data[:size])]
-    # A Hello without its start is still a message, and so are messages whose length follows from the bytes:
-    # the recipient knows the right length of a Plan and of messages of steps.
+    # Of these the length follows from the bytes: the recipient knows the right one.
     expected = {
         Plan: [
             HEADER + 4 + 4 * weights + 4 + clients * INTRODUCTION
@@ -226,8 +225,6 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
         StepReport: list(range(HEADER, len(data))),
         StepNotice: list(range(HEADER, len(data))),
     }.get(type(message), [])
-    if isinstance(message, Hello) and message.start is not None:
-        expected = [START]
     assert valid == expected
 
 

@@ -145,29 +145,35 @@ PREPARED = sealed(lambda of: MAX_PREPARE_BYTES)
 """A sealed payload of a preparation. Its size follows from the schema."""
 
 
-def _pack_sets(sets: Labels | PackedLabels, k: int) -> bytes:
+def _pack_starts(sets: Labels | PackedLabels | None, k: int) -> bytes:
+    if sets is None:
+        return _COUNT.pack(0)
     packed = sets if isinstance(sets, PackedLabels) else PackedLabels.of(sets, k, none=True)
     return b"".join((_COUNT.pack(packed.size), packed.payload))
 
 
-def _unpack_sets(reader: Reader, k: int) -> PackedLabels:
+def _unpack_starts(reader: Reader, k: int) -> PackedLabels | None:
     (count,) = reader.unpack(_COUNT)
     if count > MAX_ROWS:
         raise MessageError(f"labels of {count} rows, at most {MAX_ROWS} are possible")
     payload = reader.take(packed_size(count, bits_of(k)))
     if count <= FEW:
-        return _few_sets(bytes(payload), count, k)
+        return _few_starts(bytes(payload), count, k)
     return PackedLabels(payload=payload, size=count, largest=k, none=True)
 
 
 @lru_cache(maxsize=2)
-def _few_sets(payload: bytes, size: int, k: int) -> PackedLabels:
-    """Sets that parties of one process were all told: they are checked and unpacked once."""
-    return PackedLabels(payload=payload, size=size, largest=k, none=True)
+def _few_starts(payload: bytes, size: int, k: int) -> PackedLabels | None:
+    """Labels that parties of one process were all told: they are checked and unpacked once."""
+    return PackedLabels(payload=payload, size=size, largest=k, none=True) if size else None
 
 
-SETS = Encoding(_pack_sets, _unpack_sets, lambda of: _COUNT.size + packed_size(of.rows, bits_of(of.k)))
-"""The set of each row, 0 to k - 1, or -1 for none. Received sets stay packed."""
+STARTS = Encoding(
+    _pack_starts,
+    _unpack_starts,
+    lambda of: _COUNT.size + (packed_size(of.rows, bits_of(of.k)) if of.labelled else 0),
+)
+"""The set of each row, 0 to k - 1, or -1 for none. Received ones stay packed. None stands for 0 rows."""
 
 
 def _unpack_weights(reader: Reader, k: int) -> Ints | None:
@@ -189,28 +195,6 @@ WEIGHTS = Encoding(
     lambda of: _COUNT.size * (1 + (of.rows if of.weighted else 0)),
 )
 """The number of weights, then the weights. Number 0 stands for None."""
-
-START = Encoding(
-    lambda value, k: b"" if value is None else SETS.pack(value, k),
-    lambda reader, k: SETS.unpack(reader, k) if reader.left else None,
-    lambda of: SETS.most(of) if of.labelled else 0,
-)
-"""Sets, or None if no bytes are left."""
-
-_NO_LABELS = np.empty(0, dtype=np.int32)
-
-
-def _all_starts(reader: Reader, k: int) -> PackedLabels | None:
-    found: PackedLabels = SETS.unpack(reader, k)
-    return found if found.size else None
-
-
-ALL_STARTS = Encoding(
-    lambda value, k: SETS.pack(_NO_LABELS if value is None else value, k),
-    _all_starts,
-    lambda of: SETS.most(of) if of.labelled else _COUNT.size,
-)
-"""Sets, or None for those of 0 rows."""
 
 
 def _pack_introduction(one: Introduction) -> bytes:

@@ -104,7 +104,7 @@ class Hello(ToServer, number=0, phase="identify"):
     agreement: Annotated[bytes, enc.octets(DIGEST_BYTES)] = field(repr=False)
     introduction: Annotated[Introduction, enc.INTRODUCTION]
     weights: Annotated[Ints | None, enc.WEIGHTS] = field(default=None, repr=False)
-    start: Annotated[Labels | PackedLabels | None, enc.START] = field(default=None, repr=False)
+    start: Annotated[Labels | PackedLabels | None, enc.STARTS] = field(default=None, repr=False)
 
 
 class Plan(FromServer, number=1, phase="identify"):
@@ -114,7 +114,7 @@ class Plan(FromServer, number=1, phase="identify"):
     states = frozenset({State.IDENTIFY})
 
     weights: Annotated[Ints | None, enc.WEIGHTS] = field(default=None, repr=False)
-    start: Annotated[Labels | PackedLabels | None, enc.ALL_STARTS] = field(default=None, repr=False)
+    start: Annotated[Labels | PackedLabels | None, enc.STARTS] = field(default=None, repr=False)
     introductions: Annotated[tuple[Introduction | None, ...], enc.INTRODUCTIONS]
 
 
