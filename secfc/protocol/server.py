@@ -23,6 +23,7 @@ from secfc.protocol.server_program import ServerContext, ServerPhase, ServerProg
 from secfc.protocol.states import State
 from secfc.sharing.rows import in_memory
 
+
 class ServerIdentify(ServerPhase):
     """Until every party that takes part has introduced itself."""
 

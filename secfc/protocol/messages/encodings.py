@@ -88,36 +88,25 @@ class Body:
 
     def __init__(self, **fields: Encoding) -> None:
         self.fields = fields
-        self._packs = [(name, encoding.pack) for name, encoding in fields.items()]
-        self._unpacks = [(name, encoding.unpack) for name, encoding in fields.items()]
         self._bulk = next((name for name in reversed(fields) if fields[name].bulk), None)
 
     def pack(self, message: object, k: int) -> tuple[bytes, Payload | None]:
         """The bytes of a message's fields and, if the last field is a bulk, its payload."""
-        data = b"".join([pack(getattr(message, name), k) for name, pack in self._packs])
+        data = b"".join([one.pack(getattr(message, name), k) for name, one in self.fields.items()])
         return data, None if self._bulk is None else getattr(message, self._bulk)
 
     def unpack(self, reader: Reader, k: int) -> dict[str, Any]:
         """The fields, by name."""
-        return {name: unpack(reader, k) for name, unpack in self._unpacks}
+        return {name: one.unpack(reader, k) for name, one in self.fields.items()}
 
     def most(self, of: Largest) -> int:
         """Bytes of the largest body of a job."""
         return sum(encoding.most(of) for encoding in self.fields.values())
 
 
-def _one(layout: str) -> Encoding:
-    """Encoding of a value that `struct` packs."""
-    form = struct.Struct(layout)
-
-    def unpack(reader: Reader, k: int) -> Any:
-        (value,) = reader.unpack(form)
-        return value
-
-    return Encoding(lambda value, k: form.pack(value), unpack, lambda of: form.size)
-
-
-COUNT = _one("<I")
+COUNT = Encoding(
+    lambda value, k: _COUNT.pack(value), lambda reader, k: reader.unpack(_COUNT)[0], lambda of: _COUNT.size
+)
 
 
 def octets(size: int) -> Encoding:
@@ -125,9 +114,10 @@ def octets(size: int) -> Encoding:
     return Encoding(lambda value, k: value, lambda reader, k: bytes(reader.take(size)), lambda of: size)
 
 
-def rest(most: Most) -> Encoding:
-    """A view of all remaining bytes."""
-    return Encoding(lambda value, k: value, lambda reader, k: reader.take(reader.left), most)
+REPORT = Encoding(
+    lambda value, k: value, lambda reader, k: reader.take(reader.left), lambda of: of.step_report
+)
+"""A view of all remaining bytes: what a party and the coordinator send each other in a step."""
 
 
 def sealed(most: Most) -> Encoding:

@@ -178,7 +178,7 @@ class StepReport(ToServer, number=8, phase="iterate"):
     rounds = True
     at_first = "share"
 
-    data: Annotated[bytes | memoryview, enc.rest(lambda of: of.step_report)] = field(repr=False)
+    data: Annotated[bytes | memoryview, enc.REPORT] = field(repr=False)
 
 
 class StepNotice(FromServer, number=9, phase="iterate"):
@@ -188,7 +188,7 @@ class StepNotice(FromServer, number=9, phase="iterate"):
     rounds = True
     at_first = "share"
 
-    data: Annotated[bytes | memoryview, enc.rest(lambda of: of.step_report)] = field(repr=False)
+    data: Annotated[bytes | memoryview, enc.REPORT] = field(repr=False)
 
 
 KINDS: tuple[type[Message], ...] = tuple(sorted(_TYPES, key=lambda kind: kind.number))
