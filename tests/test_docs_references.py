@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from secfc.agreement.job_file import ClusteringSchema, JobSchema, LimitsSchema
+from secfc.agreement.site_file import OwnLimitsSchema
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 
@@ -20,7 +22,6 @@ PAGES = sorted(
     ]
 )
 PACKAGES = ("secfc", "plaintext_baselines", "benchmarks")
-THREATS = (DOCS / "threat-model.md").read_text()
 
 
 def headings(text):
@@ -43,8 +44,8 @@ def with_any(paths, *patterns):
     ]
 
 
-def table_after(heading):
-    text = THREATS.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+def table_after(page, heading):
+    text = page.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in row] for row in rows[2:]]
 
@@ -86,9 +87,12 @@ def test_anchors_of_links_are_headings(page):
         assert anchor in {slug(one) for one in headings(there.read_text())}, f"{target}#{anchor}"
 
 
-def test_limits_of_the_table_are_those_of_clients_and_jobs_each_with_a_test():
-    table = table_after("Limits of a client")
-    assert all(re.fullmatch(r"`tests/[\w/.]+\.py::test_\w+`", row[3]) for row in table)
+def test_the_table_of_limits_has_all_of_calls_site_files_and_jobs_each_with_a_test():
+    table = table_after(DOCS / "how-to" / "sign-off.md", "What limits mean")
+    test = r"`tests/[\w/.]+\.py(::\w+)+`"
+    assert all(re.fullmatch(f"{test}(, {test})*", row[5]) for row in table)
     named = {name for row in table for name in re.findall(r"`(\w+)`", row[0])}
-    assert named >= set(Limits.__dataclass_fields__)
-    assert named <= set(Limits.__dataclass_fields__) | set(Job.__dataclass_fields__)
+    limits = Limits.__dataclass_fields__.keys() | OwnLimitsSchema.model_fields.keys()
+    assert named >= limits | LimitsSchema.model_fields.keys() | {"runs", "expires"}
+    known = JobSchema.model_fields.keys() | ClusteringSchema.model_fields.keys() | {"bound", "ids", "coded"}
+    assert named <= limits | known

@@ -120,6 +120,7 @@ REFUSED = {
     "least_segment_columns = 3": r".* have 2 columns \(ell = 1\), this site allows 3 or more",
     "most_precision = 31": "the job has a precision of 32 bits, this site allows 31 at most",
     'columns = ["age"]': "the job clusters bmi; age are allowed",
+    'disclosure = ["coded"]': "the job has 'labels', 'coded' is allowed",
 }
 
 
