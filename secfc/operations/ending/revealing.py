@@ -29,7 +29,7 @@ def revealed(
     """What the job opens to this client of sets, shape (k, m), of the rows that are in.
 
     `smallest` is the fewest rows of others in a set of which all clients consent to open the mean.
-    LimitError, with nothing opened, if a set has fewer, but some.
+    LimitError, with no sum or size opened, if a set has fewer, but some.
     """
     width, own = shared.rows.width, recipients(job, shared)
     if not own:
@@ -72,6 +72,6 @@ def refuse(whom_it_lacks: list[int], least: int) -> None:
         whom = ", ".join(map(str, whom_it_lacks))
         raise LimitError(
             f"centres are opened only of clusters with {least} rows or more that are not the recipient's, or "
-            f"none; for clients {whom} a cluster has fewer, and nothing was opened",
+            f"none; for clients {whom} a cluster has fewer, and no centre was opened",
             code=Code.LIMIT_SMALLEST_SET,
         )
