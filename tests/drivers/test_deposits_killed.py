@@ -18,9 +18,9 @@ from secfc.drivers.sites.site_files import SiteFiles
 from secfc.errors import AgreementError
 
 
-def closed_clinics(folder):
+def closed_clinics(folder, disclosure="coded"):
     """Deposits are closed, and members keep logs."""
-    made = Clinics(folder, disclosure="coded")
+    made = Clinics(folder, disclosure=disclosure)
     made.admit()
     made.deposit()
     made.close()
@@ -29,12 +29,13 @@ def closed_clinics(folder):
     return made
 
 
-@pytest.mark.some(1)
+@pytest.mark.some(2)
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("what", KILLS)
-def test_members_that_are_killed_take_their_deposits_again_and_go_on(tmp_path, what):
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
+def test_members_that_are_killed_take_their_deposits_again_and_go_on(tmp_path, what, disclosure):
     """Each answers as before, byte for byte (`Machines` compares), and labels are the same."""
-    made = closed_clinics(tmp_path)
+    made = closed_clinics(tmp_path, disclosure)
     whole = Machines(made.committee(), keep=())
     whole.run()
     plan = dict.fromkeys((*range(2, whole.calls, 9), whole.calls), what)

@@ -215,7 +215,7 @@ def uses(monkeypatch):
 
 
 ALWAYS = {"protocol.parties.dealing", "protocol.program.stepping"}
-CODED = ALWAYS | {"protocol.server_program"}
+CODED = ALWAYS | {"protocol.server"}
 COMPARED = ALWAYS | {
     "comparing.batch",
     "comparing.masking",
@@ -233,13 +233,11 @@ def purposes_of(job):
     purposes = COMPARED if job.comparers else CODED
     if job.opened.noise is not None:
         purposes = purposes | {"operations.ending.noise"}
+    if job.hides_start:
+        purposes = purposes | {"operations.predicting.given"}
     if isinstance(job.rows, UnionRows):
         purposes = purposes | UNION
     return purposes
-
-
-ALIKE = ("separation", "labels", "centres", "segments", "scored starts")
-"""They hide the same as other kinds do. test_resume.py runs them without kills, the slow tests with kills."""
 
 
 FEW_CALLS = ("coded", "separation", "labels", "centres")
@@ -247,14 +245,20 @@ FEW_CALLS = ("coded", "separation", "labels", "centres")
 
 CASES = [(kind, step) for kind, step in product(KINDS, (2, 5, 11)) if step < 11 or kind not in FEW_CALLS]
 
+QUICK = (
+    ("coded", 5),
+    ("noise", 11),
+    ("opened inertia", 11),
+    ("prediction", 11),
+    ("several k, opened", 11),
+    ("spreads of hidden sets", 11),
+    ("union, labels", 11),
+    ("weights", 11),
+)
+"""Each operation that only some runs have. The slow tests kill parties of all kinds, and more often."""
 
-def _is_kept(case):
-    kind, step = case
-    return step == (5 if kind in FEW_CALLS else 11) and kind not in ALIKE
 
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(("kind", "step"), sweep(CASES, keep=_is_kept))
+@pytest.mark.parametrize(("kind", "step"), sweep(CASES, keep=QUICK))
 def test_killed_around_calls_parties_hide_nothing_else_under_the_same(
     setup_of, tmp_path, monkeypatch, kind, step
 ):

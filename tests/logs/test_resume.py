@@ -25,21 +25,14 @@ from secfc.protocol.job.making import changed_job
 pytestmark = pytest.mark.usefixtures("clock")
 
 
-# test_masks.py compares runs of the other kinds, whose parties it kills.
-WITHOUT_KILLS = ("random", "separation", "labels", "centres", "segments")
-OPENED = ("opened labels", "scored starts")
-
-
+# test_masks.py compares runs of these and other kinds, whose parties it kills.
 @pytest.mark.some(2)
-@pytest.mark.parametrize("kind", sweep(KINDS, keep=(*WITHOUT_KILLS, *OPENED)))
+@pytest.mark.parametrize("kind", sweep(KINDS, keep=("random", "labels", "opened labels")))
 def test_a_run_with_logs_is_that_without(setup_of, tmp_path, kind):
     setup = setup_of(**KINDS[kind])
     run = Restarting(setup, tmp_path)
     assert run.run() == 1
     assert_same(run.outcome(), run_in_process(setup), noise=setup.job.opened.noise is not None)
-
-
-# test_masks.py does the same with every kind.
 
 
 @pytest.mark.some(1)
@@ -59,28 +52,6 @@ def test_killed_around_calls_public_choices_without_a_seed_stay(setup_of, tmp_pa
     for mine, theirs in zip(found.labels, whole.labels, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     assert found.n_iter == whole.n_iter
-
-
-PREDICTION = {
-    "disclosure": "labels",
-    "predict": True,
-    "starts": True,
-    "limits": Limits(predict=True, smallest_set=2),
-}
-
-
-@pytest.mark.some(2)
-@pytest.mark.parametrize("step", [2, 3, 5, 7, 11])
-@pytest.mark.parametrize(
-    "more", [{}, {"counts": (3, 4, 0, 2, 3), "max_liars": 1, "limits": Limits(predict=True)}]
-)
-def test_killed_around_calls_a_prediction_goes_on(setup_of, tmp_path, step, more):
-    setup = setup_of(**PREDICTION | more)
-    run = Restarting(setup, tmp_path, {at: KILLS[at // step % len(KILLS)] for at in range(1, 400, step)})
-    assert run.run() > 1
-    outcome, expected = run.outcome(), run_in_process(setup)
-    assert_same_labels(outcome, expected, without=0)
-    assert outcome.faults == expected.faults
 
 
 @given(data=st.data())

@@ -18,6 +18,12 @@ from secfc.drivers.simulated import SimulatedParty, give
 from secfc.drivers.terms import RunTerms
 from secfc.protocol.job.limits import Limits
 
+SPREADS = {
+    "reveal_to": (1, 3),
+    "reveal_spread": 10,
+    "limits": Limits(reveal_centres=True, reveal_spread=10),
+}
+
 KINDS = {
     "random": {"n_init": 3},
     "separation": {"init": "separation"},
@@ -48,13 +54,8 @@ KINDS = {
         "centres_delta": 1e-6,
         "limits": Limits(reveal_centres=True),
     },
-    "spreads": {
-        "counts": (6, 5, 7),
-        "k": 1,
-        "reveal_to": (1, 3),
-        "reveal_spread": 10,
-        "limits": Limits(reveal_centres=True, reveal_spread=10),
-    },
+    "spreads": {"counts": (6, 5, 7), "k": 1, **SPREADS},
+    "spreads of hidden sets": {"counts": (6, 5, 7), "k": 1, "disclosure": "labels", **SPREADS},
     "several k": {"compared": (2, 3)},
     "several k, opened": {
         "compared": (2, 3),
@@ -62,7 +63,23 @@ KINDS = {
         "reveal_inertia": True,
         "limits": Limits(reveal_inertia=True),
     },
+    "weights": {"weighted": True, "counts": (3, 4, 2), "disclosure": "labels"},
+    "prediction": {
+        "disclosure": "labels",
+        "predict": True,
+        "starts": True,
+        "limits": Limits(predict=True, smallest_set=2),
+    },
+    "prediction, liars": {
+        "counts": (3, 4, 0, 2, 3),
+        "disclosure": "labels",
+        "predict": True,
+        "starts": True,
+        "max_liars": 1,
+        "limits": Limits(predict=True),
+    },
     "union": {"ids": True, "counts": (3, 4, 2)},
+    "union, labels": {"ids": True, "counts": (3, 4, 2), "disclosure": "labels"},
     "union, liars": {"ids": True, "counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
     "segments": {"counts": (2, 3, 1, 2, 4), "ell": 2},
 }

@@ -25,7 +25,7 @@ def make(
     salt: bytes | None = None,
     **parameters: Any,
 ) -> Setup:
-    """A run; `starts` gives start labels too, `ids` membership privacy.
+    """A run; `starts` gives start labels too, `ids` membership privacy, and `weighted` weights.
 
     Unless `disclosure` is given, the server compares: such a run has fewer messages, and no helpers or
     comparers.
@@ -50,6 +50,7 @@ def make(
         ),
         rows=rows,
         starts=labels if starts else None,
+        weights=[1 + np.arange(len(own)) % 3 for own in rows] if parameters.get("weighted") else None,
         ids=held,
         salt=salt,
         names=[f"parties[{j}]" for j in range(len(counts))],

@@ -12,6 +12,7 @@ from support.hidden import expected
 from support.kept import keeps_some
 from support.machines import Machines
 from support.preparing import Preparing
+from support.sweeps import sweep
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.key_files import COORDINATOR_KEY, read_key
@@ -53,8 +54,9 @@ def test_processes_killed_again_and_again_go_on(seed, organisations):
     machines.assert_exact()
 
 
-def test_the_union_of_ids_goes_on_after_kills(organisations):
-    made = organisations(20, 0, 20)
+@pytest.mark.parametrize("disclosure", sweep(["labels", "coded"], keep=["labels"]))
+def test_the_union_of_ids_goes_on_after_kills(organisations, disclosure):
+    made = organisations(20, 0, 20, disclosure=disclosure)
     key = made.hide()
     machines = Machines(made, {call: KILLS[call % 5] for call in range(2, 60, 4)})
     machines.run()
@@ -63,6 +65,25 @@ def test_the_union_of_ids_goes_on_after_kills(organisations):
     for name, labels in zip(made.names, exact.labels, strict=True):
         np.testing.assert_array_equal(made.labels(name), labels)
     machines.assert_whole()
+
+
+def test_what_is_opened_is_written_by_its_recipient_after_kills(tmp_path, organisations_of, blobs_of):
+    opens = {"disclosure": "labels", "k": 2, "max_iter": 3, "reveal_centres": ["site-1"], "reveal_spread": 10}
+    consent = '[limits]\nreveal_centres = ["site-1"]\nreveal_spread = 10\n'
+    written, plan = [], {}
+    for number in range(2):
+        made = organisations_of(_folder(tmp_path, number), blobs_of(20, 15, 25), **opens)
+        for name in made.names:
+            made.configure(name, more=consent)
+        machines = Machines(made, plan)
+        machines.run()
+        machines.assert_whole()
+        assert not machines.plan
+        (results,) = made.written("site-1")
+        written.append({path.name: path.read_text() for path in results.glob("*.csv")})
+        plan = {call: KILLS[call % 5] for call in range(3, machines.calls + 1, 7)}
+    assert written[0].keys() == {"labels.csv", "centres.csv", "spreads.csv", "sizes.csv"}
+    assert written[0] == written[1]
 
 
 def test_a_preparation_goes_on_after_kills(tmp_path):
