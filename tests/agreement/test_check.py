@@ -8,6 +8,7 @@ from secfc.agreement.check import check_site
 from secfc.agreement.signatures import read_signatures, signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.cli.app import app
+from secfc.drivers.sites.past_runs import PastRuns
 from secfc.errors import DataError, LimitError, SecFCError
 from secfc.errors.codes import Code
 
@@ -79,9 +80,22 @@ def test_the_command_says_what_fits_and_signs_nothing(organisations):
     status, text = command("job", "check", organisations.site("north"))
     assert status == 0
     assert "north: 12 rows fit the job" in text
+    assert "shared before" not in text
     ages = organisations.rows["north"][:, 0]
     assert f"age │ {ages.min():g} │ {ages.max():g} │ 0 to 120" in text
     assert not signatures_path(organisations.job).exists()
+
+
+def test_the_command_counts_runs_of_this_job_and_of_others(organisations):
+    job, site = organisations.job.read_text(), organisations.site("north")
+    for number, title in enumerate(("Readmissions", "Others", "Others")):
+        organisations.job.write_text(job.replace("Readmissions", title))
+        PastRuns(read_site(site), organisations.agreement).count(bytes([number]) * 16)
+    _, of_others = command("job", "check", site)
+    organisations.job.write_text(job)
+    _, of_the_first = command("job", "check", site)
+    assert "rows were shared before, in 2 runs of this job and 1 of others" in of_others
+    assert "rows were shared before, in 1 runs of this job and 2 of others" in of_the_first
 
 
 def test_how_a_file_is_written_is_said_and_names_may_be_spelt_otherwise(organisations):

@@ -341,6 +341,8 @@ def write_page(report: Path | None, summary: Path, agreement: "Agreement") -> No
 
 def show_checked(site: "Site", found: "Checked") -> None:
     """Print what a site brings to its job. Only the site sees this."""
+    from secfc.drivers.sites.past_runs import PastRuns
+
     agreement, rows, out = found.agreement, found.rows, console()
     text = f"the job {agreement.digest.hex()[:16]}, {agreement.title}"
     if site.source is None:
@@ -348,6 +350,10 @@ def show_checked(site: "Site", found: "Checked") -> None:
         say(f"{site.party}: {is_one} in {text}; no rows are needed")
         return
     say(f"{site.party}: {rows.table.rows.shape[0]} rows fit {text}")
+    past = PastRuns(site, agreement)
+    this, others = len(past.counted), past.of_others
+    if this or others:
+        say(f"  rows were shared before, in {this} runs of this job and {others} of others")
     if rows.table.written:
         say(f"  the file has {rows.table.written}")
     if rows.mended is not None:

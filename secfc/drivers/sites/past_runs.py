@@ -20,6 +20,7 @@ from secfc.tables.outputs import drafted
 from secfc.tables.toml_file import read_json
 
 STATEMENT = "statement.json"  # a run's signed statement, in the run's folder of the site's results
+_MARK = "[0-9a-f]" * 2 * RUN_ID_BYTES  # name of the file that counts a run
 _RUNS = ".runs"  # suffix of a folder next to the site's results: the runs of each agreement
 
 
@@ -53,8 +54,12 @@ class PastRuns:
     @property
     def counted(self) -> list[bytes]:
         """The runs of this job that were counted, sorted."""
-        found = self._counted.glob("[0-9a-f]" * 2 * RUN_ID_BYTES)
-        return sorted(bytes.fromhex(path.name) for path in found)
+        return sorted(bytes.fromhex(path.name) for path in self._counted.glob(_MARK))
+
+    @property
+    def of_others(self) -> int:
+        """How many runs of other jobs were counted next to the same results."""
+        return sum(path.parent != self._counted for path in self._runs.glob(f"*/{_MARK}"))
 
     def statement(self, run: bytes) -> SignedStatement | None:
         """The statement of a run whose results were written. None if there is none."""
