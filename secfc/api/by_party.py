@@ -74,31 +74,26 @@ def recipients(given: object, members: list[Party], limits: list[Limits]) -> tup
     """Clients that receive the centres, if every party consents."""
     if given is None:
         return ()
+    chosen: Any = given if isinstance(given, list | tuple) else [given]
     if isinstance(given, str) and given == "all":
-        chosen = set(range(len(members)))
-    else:
-        chosen = set()
-        for at in given if isinstance(given, list | tuple) else [given]:
-            if not _is_position(at, len(members)):
-                raise ParameterError(
-                    f"reveal.centres: 'all' or positions of parties, 0 to {len(members) - 1}, are needed"
-                )
-            chosen.add(int(at))
+        chosen = range(len(members))
+    if not all(_is_position(at, len(members)) for at in chosen):
+        raise ParameterError(
+            f"reveal.centres: 'all' or positions of parties, 0 to {len(members) - 1}, are needed"
+        )
     if chosen:
         check_consent("reveal_centres", members, limits)
-    return tuple(at + 1 for at in sorted(chosen))
+    return tuple(at + 1 for at in sorted({int(at) for at in chosen}))
 
 
 def computing_parties(members: list[Party], options: RunOptions) -> list[str]:
     """The names of the computing parties; ParameterError for options that do not work with a committee."""
     if options.committee is None:
         return [member.name for member in members]
-    asked = {
-        "limits of single parties": isinstance(options.limits, list | tuple),
-    }
-    names = ", ".join(name for name, found in asked.items() if found)
-    if names:
-        raise ParameterError(f"committee: not with {names} (docs/decisions/051-owners-and-a-committee.md)")
+    if isinstance(options.limits, list | tuple):
+        raise ParameterError(
+            "committee: not with limits of single parties (docs/decisions/051-owners-and-a-committee.md)"
+        )
     n = len(members)
     positions = committee_of(options.committee, n)
     return [members[at].name if at < n else f"member {at - n + 1}" for at in positions]
