@@ -58,23 +58,13 @@ def test_a_key_that_is_not_the_rosters_starts_no_process(organisations, monkeypa
     assert caught.value.code is Code.KEY_NOT_IN_ROSTER
 
 
-def results(made, name):
-    (folder,) = (made.folder / f"results-{name}").iterdir()
-    return folder
-
-
-def labels(made, name):
-    with (results(made, name) / "labels.csv").open() as file:
-        return {row["patient"]: int(row["label"]) for row in csv.DictReader(file)}
-
-
 @pytest.mark.processes
 def test_labels_equal_those_of_a_simulation_and_stay_with_their_sites(organisations):
     outcome = run(organisations, sites=("west", "north", "south"))
     here = organisations.simulated()
     for name, own in zip(NAMES, here.labels, strict=True):
-        assert labels(organisations, name) == {f"{name}-{at}": one for at, one in enumerate(own)}
-        assert stat.S_IMODE(results(organisations, name).stat().st_mode) == 0o700
+        assert organisations.labels_by_id(name) == {f"{name}-{at}": one for at, one in enumerate(own)}
+        assert stat.S_IMODE(organisations.result(name).stat().st_mode) == 0o700
     for at_server, own in zip(outcome.labels, here.labels, strict=True):
         assert np.array_equal(at_server, own)
     assert outcome.n_iter == here.n_iter
@@ -94,14 +84,14 @@ def consent(made, names=NAMES, recipients=("south",)):
 def test_centres_that_all_consented_to_are_written_by_their_recipients_alone(organisations):
     consent(organisations)
     run(organisations)
-    with (results(organisations, "south") / "centres.csv").open() as file:
+    with (organisations.result("south") / "centres.csv").open() as file:
         found = [[float(row[name]) for name in ("age", "bmi")] for row in csv.DictReader(file)]
     rows = np.concatenate([organisations.rows[name] for name in NAMES])
-    labelled = np.array([one for name in NAMES for one in labels(organisations, name).values()])
+    labelled = np.array([one for name in NAMES for one in organisations.labels_by_id(name).values()])
     for h, centre in enumerate(found):
         np.testing.assert_allclose(centre, rows[labelled == h].mean(axis=0), atol=1e-6)
     for name in ("north", "west"):
-        assert sorted(path.name for path in results(organisations, name).iterdir()) == [
+        assert sorted(path.name for path in organisations.result(name).iterdir()) == [
             "labels.csv",
             "statement.json",
         ]
@@ -129,7 +119,7 @@ def test_the_summary_holds_and_counts_every_byte_that_left_a_party(organisations
             if record.sender == one.statement.client:
                 sent[record.kind] = sent.get(record.kind, 0) + record.size
         assert {kind: left.bytes for kind, left in one.statement.sent.items()} == sent
-        own = json.loads((results(organisations, one.statement.party) / "statement.json").read_text())
+        own = json.loads((organisations.result(one.statement.party) / "statement.json").read_text())
         assert own == one.model_dump()
 
 
@@ -146,7 +136,7 @@ def test_a_run_that_a_site_ends_is_stated_by_all(organisations):
     assert all(one.statement.ended.startswith("LimitError: limit-rounds at ") for one in summary.statements)
     assert findings[-1].text == "the run did not end with a result"
     for name in NAMES:
-        assert [path.name for path in results(organisations, name).iterdir()] == ["statement.json"]
+        assert [path.name for path in organisations.result(name).iterdir()] == ["statement.json"]
 
 
 @pytest.mark.processes
@@ -198,7 +188,7 @@ def test_labels_by_id_equal_exact_lloyd_on_the_union_and_nothing_tells_whose_row
     transcript = transcript_of(organisations.agreement.session(bytes.fromhex(outcome.run_id)), present)
     exact = expected(organisations.agreement, rows, ids, key=key, transcript=transcript)
     for name, own, found in zip(NAMES, ids, exact.labels, strict=True):
-        assert labels(organisations, name) == dict(zip(own, found.tolist(), strict=True))
+        assert organisations.labels_by_id(name) == dict(zip(own, found.tolist(), strict=True))
     assert outcome.n_iter == exact.n_iter
     assert [part.size for part in outcome.labels] == [0, 0, 0]
     summary = (organisations.folder / "summary.json").read_text()
@@ -242,7 +232,7 @@ def test_an_id_that_two_sites_hold_ends_the_run_without_the_id(organisations):
         run(organisations)
     assert "north-3" not in (organisations.folder / "summary.json").read_text()
     assert "north-3" not in str(caught.value)
-    assert [path.name for path in results(organisations, "north").iterdir()] == ["statement.json"]
+    assert [path.name for path in organisations.result("north").iterdir()] == ["statement.json"]
 
 
 # Weights
@@ -267,7 +257,7 @@ def test_weights_come_from_each_sites_own_column(organisations):
     given = {"bound": job.bound, "precision": job.precision}
     exact = ExactLloyd(2, init=start, **given).fit(rows, sample_weight=weights)
     for name, found in zip(NAMES, exact.labels_, strict=True):
-        assert list(labels(organisations, name).values()) == found.tolist()
+        assert list(organisations.labels_by_id(name).values()) == found.tolist()
 
 
 # Sites that break
@@ -281,7 +271,7 @@ def test_a_site_that_cannot_write_its_labels_is_named_and_others_have_theirs(org
     assert "results-west: File exists" in (organisations.folder / "west.log").read_text()
     lost = {"west": "ParameterError: unwritable"}
     assert read_summary(organisations.folder / "summary.json").coordinator["lost"] == lost
-    assert len(labels(organisations, "north")) == 12
+    assert len(organisations.labels_by_id("north")) == 12
 
 
 # A party without the others
@@ -310,7 +300,7 @@ def test_a_party_states_its_end_once_and_shows_no_secret(organisations):
     assert signed.statement.sent["Hello"].messages == 1
     assert party.close("again") is None
     assert repr(party) == "Participant('south')"
-    assert sorted(path.name for path in results(organisations, "south").iterdir()) == ["statement.json"]
+    assert sorted(path.name for path in organisations.result("south").iterdir()) == ["statement.json"]
 
 
 def test_a_run_takes_place_once(organisations):

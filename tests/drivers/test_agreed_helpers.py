@@ -1,6 +1,5 @@
 """Agreed jobs with helpers: parties without rows that have keys, site files and statements."""
 
-import csv
 import json
 
 import pytest
@@ -41,12 +40,6 @@ def run(made):
     )
 
 
-def labels(made, name):
-    (folder,) = (made.folder / f"results-{name}").iterdir()
-    with (folder / "labels.csv").open() as file:
-        return {row["patient"]: int(row["label"]) for row in csv.DictReader(file)}
-
-
 @pytest.mark.some(1)
 @pytest.mark.processes
 @pytest.mark.parametrize("hidden", [False, True], ids=["", "ids"])
@@ -59,7 +52,7 @@ def test_labels_are_those_of_distances_and_a_helper_has_a_statement_alone(organi
             organisations.write_site(name, more="[limits]\nreveal_inertia = true\n")
     organisations.sign()
     run(organisations)
-    found = {name: labels(organisations, name) for name in NAMES}
+    found = {name: organisations.labels_by_id(name) for name in NAMES}
     for name in HELPERS:
         (folder,) = (organisations.folder / f"results-{name}").iterdir()
         assert [path.name for path in folder.iterdir()] == ["statement.json"]

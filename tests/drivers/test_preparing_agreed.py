@@ -33,16 +33,6 @@ def run(made, **options):
     )
 
 
-def results(made, name):
-    (folder,) = (made.folder / f"results-{name}").iterdir()
-    return folder
-
-
-def labels(made, name):
-    with (results(made, name) / "labels.csv").open() as file:
-        return [(row["patient"], int(row["label"])) for row in csv.DictReader(file)]
-
-
 def sent(made):
     """Types of messages that each party stated as sent."""
     statements = read_statements(made.folder / "summary.json").statements
@@ -55,7 +45,7 @@ def assert_exact(made, outcome):
     starts = np.split(outcome.start, np.cumsum([len(part) for part in rows])[:-1])
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)
     for name, found in zip(NAMES, exact.labels_, strict=True):
-        assert labels(made, name) == [(f"{name}-{at}", one) for at, one in enumerate(found.tolist())]
+        assert made.labels_by_id(name) == {f"{name}-{at}": one for at, one in enumerate(found.tolist())}
 
 
 def test_labels_equal_exact_lloyd_on_the_rows_that_pooling_would_have_prepared(tmp_path):
@@ -75,7 +65,7 @@ def test_each_site_has_what_its_rows_were_prepared_by_and_prepares_them_again(tm
     run(made)
     prepared, preparation = made.prepared()
     for name, rows in zip(NAMES, prepared, strict=True):
-        path = results(made, name) / SUMMARY
+        path = made.result(name) / SUMMARY
         assert read_summary(path) == preparation
         again = prepare_by(
             [tmp_path / f"{name}.csv"],
@@ -165,7 +155,7 @@ def test_a_schema_that_opens_nothing_needs_neither_consent_nor_messages(tmp_path
         made.write_site(name)
     assert_exact(made, run(made))
     assert all(kinds.isdisjoint(PREPARING) for kinds in sent(made).values())
-    told = json.loads((results(made, "north") / SUMMARY).read_text())
+    told = json.loads((made.result("north") / SUMMARY).read_text())
     assert told["statistics"] == {}
 
 
@@ -177,10 +167,10 @@ def test_centres_are_written_in_the_units_of_the_schema(tmp_path):
     made.sign()
     run(made)
     prepared, preparation = made.prepared()
-    with (results(made, "south") / "centres.csv").open() as file:
+    with (made.result("south") / "centres.csv").open() as file:
         found = np.array([[float(row[name]) for name in preparation.names] for row in csv.DictReader(file)])
     rows = preparation.restore(np.concatenate(prepared))
-    own = np.array([label for name in NAMES for _, label in labels(made, name)])
+    own = np.array([label for name in NAMES for label in made.labels(name)])
     for h, centre in enumerate(found):
         np.testing.assert_allclose(centre, rows[own == h].mean(axis=0), atol=1e-6)
 
@@ -193,9 +183,9 @@ def test_sites_open_counts_of_a_robust_column_and_say_so_before_they_sign(tmp_pa
     prepared, preparation = made.prepared()
     assert len(preparation.statistics["dose"].counts) == 25
     for name in NAMES:
-        assert read_summary(results(made, name) / SUMMARY) == preparation
+        assert read_summary(made.result(name) / SUMMARY) == preparation
     rows = np.concatenate(prepared)
-    own = np.array([label for name in NAMES for _, label in labels(made, name)])
+    own = np.array([label for name in NAMES for label in made.labels(name)])
     assert len(own) == len(rows)
     means = np.array([rows[own == h].mean(axis=0) for h in range(2)])
     nearest = ((rows[:, np.newaxis] - means) ** 2).sum(axis=2).argmin(axis=1)

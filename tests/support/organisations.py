@@ -52,16 +52,21 @@ class Files:
         folder = self.folder / f"results-{name}"
         return sorted(folder.iterdir()) if folder.exists() else []
 
-    def statement(self, name: str) -> dict[str, Any]:
-        """The site's statement of the one run it took part in."""
+    def result(self, name: str) -> Path:
+        """The site's folder of the one run it took part in."""
         (folder,) = self.written(name)
-        return dict(json.loads((folder / "statement.json").read_text())["statement"])
+        return folder
+
+    def statement(self, name: str) -> dict[str, Any]:
+        return dict(json.loads((self.result(name) / "statement.json").read_text())["statement"])
 
     def labels(self, name: str) -> list[int]:
-        """The site's labels of the one run it took part in."""
-        (folder,) = self.written(name)
-        with (folder / "labels.csv").open() as file:
+        with (self.result(name) / "labels.csv").open() as file:
             return [int(row["label"]) for row in csv.DictReader(file)]
+
+    def labels_by_id(self, name: str) -> dict[str, int]:
+        with (self.result(name) / "labels.csv").open() as file:
+            return {row["patient"]: int(row["label"]) for row in csv.DictReader(file)}
 
 
 class Organisations(Files):
