@@ -12,9 +12,9 @@ import typer
 import secfc
 from secfc import Membership, Reveal, SecureKMeans
 from secfc.api.arguments import written_out
+from secfc.api.described import described
 from secfc.api.options import FLAT, ChooseOptions, Ids, PredictOptions, RunOptions
 from secfc.cli.app import app
-from secfc.protocol.job.described import described
 from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import (
     AgreedClustering,

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from secfc import errors
+from secfc.agreement.public_errors import TYPES, PublicError, is_ending
 from secfc.agreement.statement import COMPLETE, LEFT_OUT, MISSED, Ending
 from secfc.drivers.calls.failures import as_error
 from secfc.errors import CheatError, PartyError, SecFCError, StorageError
 from secfc.errors.codes import Code
 from secfc.protocol.messages.accepted import RepeatedError
-from secfc.protocol.public_errors import TYPES, PublicError, is_ending
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "errors.md"
 

@@ -15,7 +15,7 @@ _KINDS = {
 
 
 class Options(griffe.Extension):
-    """Expands what `secfc.protocol.job.described` gives a docstring, and a constructor of a dataclass."""
+    """Expands what `secfc.api.described` gives a docstring, and a constructor of a dataclass."""
 
     def on_function(self, *, func, **_):
         """Expand the docstring of a call."""

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from secfc.agreement.deposits.audited_deposits import check_deposits
 from secfc.agreement.job_file import Agreement
+from secfc.agreement.public_errors import COMPLETE
 from secfc.agreement.statement import SignedStatement, Statement, Summary, difference
 from secfc.errors import AgreementError, SealError, StorageError
-from secfc.protocol.public_errors import COMPLETE
 
 
 @dataclass(frozen=True, kw_only=True)

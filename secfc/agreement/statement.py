@@ -20,10 +20,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from secfc.agreement.job_file import Agreement
+from secfc.agreement.public_errors import COMPLETE, LEFT_OUT, MISSED, is_ending
 from secfc.agreement.schemas import Hex16, Hex32, SignatureBytes
 from secfc.crypto.identity import Identity
 from secfc.protocol.job.thresholds import MAX_CLIENTS
-from secfc.protocol.public_errors import COMPLETE, LEFT_OUT, MISSED, is_ending
 from secfc.tables.outputs import replace_text
 from secfc.tables.toml_file import MAX_BYTES, FileSchema, ListOf, TableOf, check_values, read_json
 from secfc.version import VERSION

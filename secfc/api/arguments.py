@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from secfc.api.described import described, texts_of
 from secfc.api.options import FLAT
-from secfc.protocol.job.described import described, texts_of
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secfc.api.arguments import constructed, written_out
+from secfc.api.described import documented
 from secfc.api.options import Execution, Ids, PredictOptions, Revealing, RunOptions
 from secfc.api.predict import predict
 from secfc.api.result import Result
@@ -24,7 +25,6 @@ from secfc.api.scikit import (
 from secfc.errors import DataError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Labels
-from secfc.protocol.job.described import documented
 from secfc.protocol.job.options import Starting, Threshold, shared
 from secfc.tables.parties import as_parties
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
+from secfc.api.described import documented
 from secfc.errors import ParameterError
 from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
-from secfc.protocol.job.described import documented
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import (
     MACHINE,

@@ -52,6 +52,7 @@ from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.points import recovery_threshold
 from secfc.operations.ending.noise import noise_of
+from secfc.protocol.gathering import Faults
 from secfc.protocol.job.cases import Own, Predict, Start, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import LARGEST_SHARE, Limits
@@ -70,6 +71,7 @@ from secfc.protocol.job.options import (
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.job.thresholds import ELEVEN, default_start, default_threshold, fitting
 from secfc.protocol.progress import Progress
+from secfc.report.fault_texts import described_faults
 from secfc.sharing.row_checks import as_labels, check_rows, largest_norm
 from secfc.tables.parties import Party, as_parties, in_order, is_frame
 from secfc.tables.rounding import few_steps, rounded_away
@@ -224,12 +226,14 @@ def run_outcome(
         warnings.warn(warning, stacklevel=_CALLER)
     with _watched(progress, setup.job) as on_progress:
         outcome = _DRIVERS[options.driver](setup, on_progress)
-    faults = outcome.faults.describe(setup.job, setup.parties)
+    told = []
+    if outcome.faults != Faults():
+        told.append(described_faults(outcome.faults, setup.job, setup.parties))
     if setup.job.opened.to and outcome.centres is None:
-        faults = "; ".join(filter(None, (faults, "too few clients were left to open the centres")))
-    faults = "; ".join(filter(None, (faults, *map(str, outcome.lost.values()))))
-    if faults:
-        warnings.warn(FaultWarning(faults), stacklevel=_CALLER)
+        told.append("too few clients were left to open the centres")
+    told += map(str, outcome.lost.values())
+    if told:
+        warnings.warn(FaultWarning("; ".join(told)), stacklevel=_CALLER)
     if not outcome.converged:
         text = f"max_iter: {setup.job.method.max_iter} iterations did not converge"
         warnings.warn(ConvergenceWarning(text), stacklevel=_CALLER)

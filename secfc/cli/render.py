@@ -22,6 +22,7 @@ from secfc.errors import (
 )
 from secfc.protocol.gathering import Faults
 from secfc.protocol.job.job import Job
+from secfc.report.fault_texts import described_faults
 from secfc.tables.number_texts import bytes_text
 
 _OURS = (ColumnWarning, ConvergenceWarning, FaultWarning, PrecisionWarning, PrivacyWarning)
@@ -94,7 +95,7 @@ def threshold_line(job: Job) -> str:
 
 def faults_line(out: Console, faults: Faults, job: Job, names: Sequence[str]) -> None:
     """Print who vanished or lied, if anybody. `names` are the clients', and those of named helpers."""
-    said = faults.describe(job, names)
+    said = described_faults(faults, job, names)
     if said:
         out.print("parties with faults:", style="yellow", end=" ")
         out.print(said, markup=False, soft_wrap=True)

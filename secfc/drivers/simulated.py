@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from secfc.agreement.public_errors import COMPLETE, PublicError
 from secfc.crypto.handshake import Session
 from secfc.crypto.identity import KEY_BYTES as IDENTITY_BYTES
 from secfc.crypto.identity import Identity, Roster
@@ -19,7 +20,6 @@ from secfc.errors import SecFCError
 from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
-from secfc.protocol.public_errors import COMPLETE, PublicError
 from secfc.psu.tokens import RowIds
 from secfc.sharing.deposits import Call, Intake
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from secfc.agreement.public_errors import PublicError
 from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Roster
 from secfc.errors import SecFCError
 from secfc.protocol.job.job import Job
-from secfc.protocol.public_errors import PublicError
 
 if TYPE_CHECKING:  # this module imports a library that simulations do not need
     from secfc.agreement.job_file import Agreement

@@ -4,12 +4,12 @@ With A liars tolerated, R + A answers that agree are right. A polynomial of degr
 phi agrees with it in at most R - 1 of them, so it differs in more than A.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from secfc.errors import TooManyFaultsError
 from secfc.errors.codes import Code
-from secfc.protocol.job.cases import Deposited, Predict, Union
+from secfc.protocol.job.cases import Predict, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import PREPARING
 from secfc.sharing.own_rows import UNION_IS_OPEN
@@ -189,76 +189,3 @@ class Faults:
     def gone(self) -> frozenset[int]:
         """Clients that did not have the result at the end, as far as the server knows."""
         return frozenset((*self.absent, *self.left_out, *self.liars))
-
-    @property
-    def _vanished(self) -> tuple[int, ...]:
-        return tuple(j for j in self.left_out if j not in self.cheats)
-
-    @property
-    def _wrong(self) -> tuple[int, ...]:
-        return tuple(j for j in self.liars if j not in self.cheats)
-
-    def _cheats(self, *, kept: bool) -> tuple[int, ...]:
-        """Clients that lied about shares and whose rows are in (`kept`) or not."""
-        return tuple(j for j in self.cheats if kept == (j not in self.left_out))
-
-    def parts(self, job: Job) -> list[str]:
-        """For each client and helper, in order, what it failed to do. Empty for one that did its part."""
-        said = (
-            (
-                "left out: it vanished or was refused while rows were shared; its rows are not clustered",
-                self._vanished,
-            ),
-            ("left out: it lied about shares; its rows are not clustered", self._cheats(kept=False)),
-            ("excluded: it lied about others' shares; its rows are clustered", self._cheats(kept=True)),
-            ("excluded: it sent wrong answers; its rows are clustered", self._wrong),
-            ("absent: it stopped answering; its rows are clustered", self.absent),
-            (
-                "it reports that it cannot read another client's shares, and it is not known which of "
-                "the two is at fault; its rows are clustered",
-                tuple(recipient for _, recipient in self.unread),
-            ),
-            (
-                "another client reports that it cannot read this client's shares, and it is not known "
-                "which of the two is at fault; its rows are clustered",
-                tuple(dealer for dealer, _ in self.unread),
-            ),
-            (
-                "an evaluator says that it sent wrong shares, or the dealer dealt for other masks, which "
-                "nobody else can check; its rows are clustered",
-                tuple(holder for _, holder in self.claimed),
-            ),
-        )
-        of_clients = ["; ".join(text for text, clients in said if j in clients) for j in range(1, job.n + 1)]
-        of_helpers = [
-            "; ".join(text.split(";")[0] for text, parties in said if j in parties)  # helpers have no rows
-            for j in range(job.n + 1, job.parties + 1)
-        ]
-        return of_clients + of_helpers
-
-    def describe(self, job: Job, names: Sequence[str] = ()) -> str:
-        """One sentence, empty if all did their part. `names` are those that `Job.names_of` takes."""
-        names, without, within = job.names_of(names), "", ""
-        if not isinstance(job.rows, Deposited):  # members of a committee have no rows
-            without, within = ", and their rows are not clustered", "; their rows are clustered"
-        said = {
-            "stopped answering": self.absent,
-            f"vanished before all rows were shared{without}": self._vanished,
-            f"lied about shares{without}": self._cheats(kept=False),
-            "lied about others' shares and were excluded": self._cheats(kept=True),
-            "sent wrong answers and were excluded": self._wrong,
-        }
-        told = [
-            f"{', '.join(names[j - 1] for j in clients)} {what}" for what, clients in said.items() if clients
-        ]
-        told += [
-            f"{names[recipient - 1]} reports that it cannot read the shares of {names[dealer - 1]}, and "
-            f"it is not known which of the two is at fault{within}"
-            for dealer, recipient in self.unread
-        ]
-        told += [
-            f"according to {names[evaluator - 1]}, {names[holder - 1]} sent wrong shares, or the dealer "
-            f"dealt for other masks, which nobody else can check{within}"
-            for evaluator, holder in self.claimed
-        ]
-        return "; ".join(told)

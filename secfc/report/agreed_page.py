@@ -12,6 +12,7 @@ import numpy as np
 
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import Agreement
+from secfc.agreement.public_errors import COMPLETE
 from secfc.agreement.rows import read_rows
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import Summary
@@ -24,8 +25,8 @@ from secfc.prepare.summary import SUMMARY as PREPARATION
 from secfc.prepare.summary import read_summary as read_preparation
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.options import shared
-from secfc.protocol.public_errors import COMPLETE
 from secfc.report.coordinator_schema import CoordinatorSchema, ResultSchema, check_coordinator
+from secfc.report.fault_texts import texts_of
 from secfc.report.fit import Fit, fit_of
 from secfc.report.html import Figures, Page, write_page
 from secfc.report.learned import who_learned_what
@@ -204,7 +205,7 @@ def _figures(
     told = result.sizes or result.counts
     known = {
         "rows": None if told is None else sum(told),
-        "part": result.faults.faults().parts(agreement.job),
+        "part": texts_of(result.faults.faults(), agreement.job),
         "by_party": by_party,
         "sizes": result.sizes if opened is None or agreement.job.rows.weighted else opened.sizes,
         "profile": None

@@ -16,6 +16,7 @@ from secfc.kmeans.sets import set_sizes
 from secfc.protocol.job.cases import Deposited, Predict, Union
 from secfc.protocol.job.job import Job
 from secfc.report.charts import Chart, bars, descent
+from secfc.report.fault_texts import described_faults, texts_of
 from secfc.report.fit import Fit, fit_of, fit_of_all
 from secfc.report.learned import Learned, who_learned_what
 from secfc.report.notes import notes
@@ -158,7 +159,7 @@ def page_of(
             rows=int(result.sizes.sum()),
             sizes=None if unknown else result.sizes.tolist(),
             counts=None if isinstance(job.rows, Union) else [len(labels) for labels in result.labels],
-            part=result.faults.parts(job),
+            part=texts_of(result.faults, job),
             by_party=[
                 set_sizes(own[own >= 0], job.k).tolist()
                 if not (own_only or isinstance(job.rows, Union)) or j == party
@@ -223,7 +224,7 @@ def _starts(job: Job, figures: Figures | Outcome) -> str | None:
 def summary_table(result: Outcome) -> str:
     """The table of a result in a notebook."""
     job, end = result.job, "converged" if result.converged else "not converged"
-    faults = result.faults.describe(job, _named(job))
+    faults = described_faults(result.faults, job, _named(job))
     sizes = ", ".join(map(str, result.sizes.tolist()[:20])) + (", …" if job.k > 20 else "")
     starts = _starts(job, result)
     lines = (

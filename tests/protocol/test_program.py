@@ -10,6 +10,7 @@ from support.wire import Wire
 
 import secfc
 from plaintext_baselines import ExactLloyd
+from secfc.agreement.public_errors import PublicError
 from secfc.crypto.channel import Sealed
 from secfc.drivers import post
 from secfc.drivers.taking import take
@@ -31,8 +32,8 @@ from secfc.protocol.parties import inbox
 from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import Party
 from secfc.protocol.program.stepping import letters_of, packed
-from secfc.protocol.public_errors import PublicError
 from secfc.protocol.states import State
+from secfc.report.fault_texts import described_faults
 
 _RNG = np.random.default_rng(3)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) + 4 * _RNG.integers(0, 2, (m, 1)) for m in (4, 5, 3, 6, 2)]
@@ -269,7 +270,7 @@ class TestClaims:
         net = net_of(max_liars=1)
         net.run()
         assert net.server.faults.claimed == ((2, 4),)
-        assert "or the dealer dealt for other masks" in net.server.faults.describe(net.job)
+        assert "or the dealer dealt for other masks" in described_faults(net.server.faults, net.job)
         assert_exact(net)
 
 

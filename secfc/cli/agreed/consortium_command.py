@@ -158,9 +158,9 @@ def accept(
 def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> None:
     """A site's last step: wait for the coordinator, and take part in one run of the job."""
     _need_flare(timeout=timeout)
+    from secfc.agreement.public_errors import COMPLETE
     from secfc.agreement.site_file import read_site
     from secfc.drivers.flare.runs import ending_of, run_site
-    from secfc.protocol.public_errors import COMPLETE
 
     own = read_site(site.resolve())  # as the job does
     folder = run_site(own, timeout=timeout, say=say)

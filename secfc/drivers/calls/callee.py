@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from secfc.agreement.logs.run_log import Entry, InUseError, RunLog
+from secfc.agreement.public_errors import COMPLETE, LEFT_OUT, MISSED, PublicError
 from secfc.drivers.calls.envelopes import (
     Answer,
     Call,
@@ -22,7 +23,6 @@ from secfc.drivers.calls.envelopes import (
 from secfc.drivers.calls.failures import as_error, detail
 from secfc.errors import AgreementError, MessageError, PartyError, SecFCError, StorageError
 from secfc.errors.codes import Code
-from secfc.protocol.public_errors import COMPLETE, LEFT_OUT, MISSED, PublicError
 from secfc.version import VERSION
 
 if TYPE_CHECKING:  # these modules import libraries that simulations do not need

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from secfc.agreement.public_errors import COMPLETE, PublicError
 from secfc.crypto.identity import Identity
 from secfc.crypto.proof import Signer
 from secfc.drivers.calls import conversation as conversations
@@ -33,7 +34,6 @@ from secfc.kernels.threads import ALONE, Threads
 from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.messages.wire import decode, encode, envelope, envelope_of
-from secfc.protocol.public_errors import COMPLETE, PublicError
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.version import VERSION

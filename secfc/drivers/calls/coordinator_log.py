@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from secfc.agreement.logs.run_log import Entry, RunLog
+from secfc.agreement.public_errors import PublicError
 from secfc.crypto.randomness import KEY_BYTES, MaskSource
 from secfc.drivers.calls.envelopes import Answer, decode_answer
 from secfc.errors import SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
-from secfc.protocol.public_errors import PublicError
 
 if TYPE_CHECKING:  # this module imports a library that simulations do not need
     from secfc.agreement.job_file import Agreement

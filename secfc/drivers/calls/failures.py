@@ -1,6 +1,6 @@
 """Errors where they arise, and their effect on the other parties (docs/faults.md, Parties that vanish).
 
-`secfc.protocol.public_errors` defines what other parties see of an error.
+`secfc.agreement.public_errors` defines what other parties see of an error.
 """
 
 import traceback

@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from secfc.agreement.public_errors import PublicError
 from secfc.drivers import simulated
 from secfc.drivers.calls import framing
 from secfc.drivers.calls.callee import Callee
 from secfc.drivers.calls.failures import as_error, detail
 from secfc.drivers.simulated import SimulatedParty
-from secfc.protocol.public_errors import PublicError
 
 if TYPE_CHECKING:  # simulations have no site files
     from secfc.drivers.sites.site_files import SiteFiles

@@ -23,6 +23,7 @@ from nvflare.apis.signal import Signal
 from secfc.agreement.deposits.holdings import deposited
 from secfc.agreement.job_file import read_job
 from secfc.agreement.key_files import COORDINATOR_KEY, read_key
+from secfc.agreement.public_errors import COMPLETE
 from secfc.agreement.statement import write_summary
 from secfc.drivers.calls.callee import Callee
 from secfc.drivers.calls.coordinator import Coordinator
@@ -36,7 +37,6 @@ from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.protocol.progress import Progress
-from secfc.protocol.public_errors import COMPLETE
 
 _LOG = logging.getLogger(__name__)
 

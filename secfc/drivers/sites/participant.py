@@ -15,6 +15,7 @@ from secfc.agreement.key_files import read_ids_key, read_key
 from secfc.agreement.logs.beginning import open_log
 from secfc.agreement.logs.disk import write_errors
 from secfc.agreement.logs.run_log import RunLog
+from secfc.agreement.public_errors import COMPLETE, PublicError
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
@@ -43,7 +44,6 @@ from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.messages import Message, Plan
 from secfc.protocol.messages.wire import envelope
-from secfc.protocol.public_errors import COMPLETE, PublicError
 from secfc.psu.tokens import RowIds
 from secfc.tables.ids import row_ids
 from secfc.tables.number_texts import bytes_text

@@ -8,12 +8,12 @@ import pytest
 from support.leaks import CASES, MARK, SITE, VALUE, Plain, assert_no_mark, files_of_others
 from support.network import Network, on_receive
 
+from secfc.agreement.public_errors import is_ending
 from secfc.agreement.statement import read_summary
 from secfc.drivers.calls.envelopes import Kind
 from secfc.errors import SecFCError
 from secfc.errors.codes import Code
 from secfc.protocol.messages import Step
-from secfc.protocol.public_errors import is_ending
 
 pytestmark = pytest.mark.usefixtures("clock")
 

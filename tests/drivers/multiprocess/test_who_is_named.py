@@ -15,6 +15,7 @@ from plaintext_baselines import ExactLloyd
 from secfc.cli.render import faults_line
 from secfc.errors import FaultWarning, PrivacyWarning
 from secfc.protocol.job.cases import Deposited
+from secfc.report.fault_texts import described_faults
 
 pytestmark = pytest.mark.processes
 
@@ -62,7 +63,7 @@ def results(rows):
 def texts(result, tmp_path):
     """What is told of a result's faults: a sentence, a line of the command, a table, a page."""
     names = [f"party {j}" for j in range(1, result.job.n + 1)]
-    yield result.faults.describe(result.job, names)
+    yield described_faults(result.faults, result.job, names)
     out = io.StringIO()
     faults_line(Console(file=out, width=400), result.faults, result.job, names)
     yield out.getvalue()
