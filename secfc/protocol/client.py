@@ -11,7 +11,7 @@ from secfc.field.array_types import Floats, Ints, Labels
 from secfc.field.label_packing import labels_of
 from secfc.kernels import Choose, choose
 from secfc.operations.beginning.deposited import HeldDeposits
-from secfc.protocol.client_program import ClientContext, ClientPhase, ClientProgram, EarlySteps
+from secfc.protocol.client_program import ClientContext, ClientPhase, ClientProgram
 from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
@@ -27,6 +27,9 @@ from secfc.sharing.row_checks import check_labels, check_rows, check_weights
 from secfc.sharing.rows import Allocate, in_memory
 
 _NEEDED = frozenset(kind.__name__ for kind in KINDS if issubclass(kind, BetweenClients))
+
+MOST_EARLY = 8
+"""Messages of a party that are kept until the plan. Before this party takes part it sends fewer."""
 
 
 class ClientIdentify(ClientPhase):
@@ -55,7 +58,8 @@ class ClientIdentify(ClientPhase):
             ephemeral=ephemeral,
             secrets=secrets,
         )
-        self.early = EarlySteps()
+        self.early: list[Step] = []  # came before the plan
+        self.spoilt: set[int] = set()  # who also sent what cannot be read
 
     @property
     def hello(self) -> Hello:
@@ -76,14 +80,16 @@ class ClientIdentify(ClientPhase):
         return None if start is None else self._context.job.told_start(start)
 
     def step(self, message: Message) -> list[Message]:
-        """Keep a message that arrived before the plan."""
+        """Keep a message that arrived before the plan. MessageError for too many of its sender."""
         assert isinstance(message, Step)
-        self.early.keep(message)
+        if sum(one.sender == message.sender for one in self.early) >= MOST_EARLY:
+            raise MessageError(f"Step: more than {MOST_EARLY} of party {message.sender} before the program")
+        self.early.append(message)
         return []
 
     def unreadable(self, sender: int) -> list[Message]:
         """Note the sender until shares are opened."""
-        self.early.spoilt.add(sender)
+        self.spoilt.add(sender)
         return []
 
     def join(self, message: Plan) -> ClientProgram:
@@ -296,8 +302,8 @@ class Client:
         check_envelope(message, run=self._run, me=self.number, job=self._job, state=self.state)
         try:
             if isinstance(self.phase, ClientIdentify) and isinstance(message, Plan):
-                early, self.phase = self.phase.early, self.phase.join(message)
-                return self.phase.begin(early)
+                before, self.phase = self.phase, self.phase.join(message)
+                return self.phase.begin(before.early, before.spoilt)
             return self.phase.step(message)
         except MessageError:
             raise

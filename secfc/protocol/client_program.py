@@ -1,6 +1,6 @@
 """The program of a client or helper: from the plan to the labels of its own rows."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -26,9 +26,6 @@ from secfc.protocol.program.stepping import Stepping
 from secfc.protocol.program.whole_run import Brought
 from secfc.protocol.states import State
 from secfc.sharing.rows import Allocate
-
-MOST_EARLY = 8
-"""Messages of a party that are kept until the program. Before this party takes part it sends fewer."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -85,20 +82,6 @@ class ClientPhase:
     ended: tuple[int, bool] | None = None  # iterations, and whether they converged, once the result is known
 
 
-class EarlySteps:
-    """Messages that came before the plan, in order."""
-
-    def __init__(self) -> None:
-        self.messages: list[Step] = []
-        self.spoilt: set[int] = set()  # who also sent what cannot be read
-
-    def keep(self, message: Step) -> None:
-        """Keep one. MessageError for too many of its sender."""
-        if sum(one.sender == message.sender for one in self.messages) >= MOST_EARLY:
-            raise MessageError(f"Step: more than {MOST_EARLY} of party {message.sender} before the program")
-        self.messages.append(message)
-
-
 class ClientProgram(ClientPhase):
     """From the plan to the labels of its own rows.
 
@@ -131,10 +114,10 @@ class ClientProgram(ClientPhase):
         """DONE once the program has ended."""
         return State.DONE if self._steps.ended else State.ITERATE
 
-    def begin(self, early: EarlySteps) -> list[Message]:
-        """Take what came before, and return the first messages."""
-        self._steps.me.inbox.lost |= early.spoilt
-        for message in early.messages:
+    def begin(self, early: Sequence[Step], spoilt: Collection[int]) -> list[Message]:
+        """Take what came before, and return the first messages. `spoilt` sent what cannot be read."""
+        self._steps.me.inbox.lost.update(spoilt)
+        for message in early:
             try:
                 self._steps.take(message)
             except RepeatedError:
