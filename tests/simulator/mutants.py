@@ -66,7 +66,7 @@ MUTANTS = (
     Mutant(
         "unverified signature",
         "secfc.protocol.messages.wire",
-        "    proof.verify(session)\n",
+        "        verify(session, header, body, bytes(octets[end:]))\n",
         "",
     ),
     Mutant(
