@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from support.datasets import DATASETS, SPLITS, femnist_parties, fkm_parties, mnist
+from support.lloyd import begun_as, first_sets
 from support.sweeps import sweep
 
 import secfc
@@ -30,7 +31,7 @@ def start_centres(rows, start, k):
 
 def assert_same_as_scikit_learn(parties, k, result, max_iter=300):
     """Equal labels; or, in the first iteration that differs, a gap that is a tie within float64's error."""
-    rows, start = np.vstack(parties), np.concatenate(result.start)
+    rows, start = np.vstack(parties), first_sets(parties, result)
     centres = start_centres(rows, start, k)
     float_run = KMeans(k, init=centres, n_init=1, algorithm="lloyd", tol=0, max_iter=max_iter).fit(rows)
     labels = np.concatenate(result.labels)
@@ -66,7 +67,7 @@ def check(name, split, n, t, ell, max_iter=300, disclosure="labels"):
     rows = read()
     parties = [rows[members] for members in SPLITS[split](rows, n)]
     result = secfc.run(parties, k, t, ell, seed=1, max_iter=max_iter, disclosure=disclosure)
-    exact = ExactLloyd(k, init=result.start, max_iter=max_iter).fit(parties)
+    exact = ExactLloyd(k, **begun_as(result.job, result.start), max_iter=max_iter).fit(parties)
     np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
     assert result.n_iter == exact.n_iter_
     assert result.inertia == (None if disclosure == "labels" else exact.inertia_)
@@ -103,7 +104,7 @@ def test_mnist_first_iterations_one_digit_per_client():
     rows, digits = mnist()
     parties = [rows[digits == digit][:200] for digit in range(10)]
     result = secfc.run(parties, 10, t=2, ell=2, seed=0, max_iter=3)
-    exact = ExactLloyd(10, init=result.start, max_iter=3).fit(parties)
+    exact = ExactLloyd(10, **begun_as(result.job, result.start), max_iter=3).fit(parties)
     np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
     assert_same_as_scikit_learn(parties, 10, result, max_iter=3)
 

@@ -18,12 +18,13 @@ from secfc.report.learned import who_learned_what
 _RNG = np.random.default_rng(2)
 PARTIES = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 5 for m in (9, 7, 8)]
 DECIDED = {
-    ("labels", 1, "auto", "auto"): ("random", 1),
+    ("labels", 1, "auto", "auto"): ("k-means++", 1),
     ("labels", 1, "k-means++", "auto"): ("k-means++", 1),
-    ("labels", 2, "auto", "auto"): ("random", 1),
+    ("labels", 2, "auto", "auto"): ("k-means++", 1),
     ("labels", 1, "random", "auto"): ("random", 1),
     ("labels", 1, "random", 2): ("random", 2),
-    ("labels", 1, "auto", 3): ("random", 3),
+    ("labels", 1, "auto", 3): ("k-means++", 3),
+    ("coded", 1, "auto", "auto"): ("random", 1),
     ("coded", 1, "separation", "auto"): ("separation", 1),
     ("coded", 1, "auto", 2): ("random", 2),
 }
@@ -72,7 +73,7 @@ def test_several_k_are_compared_with_more_starts_whoever_asks(organisations):
     more = "seed = 7\ncompared = [1, 2]\nreveal_inertia = true"
     organisations.replace(organisations.job, "seed = 7", more)
     for one in (job, read_job(organisations.job).job):
-        assert (one.method.init, one.method.n_init) == ("random", COMPARED_STARTS)
+        assert (one.method.init, one.method.n_init) == ("k-means++", COMPARED_STARTS)
     told = secfc.choose_k(PARTIES, [2, 3], 1, 1, seed=0, disclosure="coded").job
     assert (told.method.init, told.method.n_init) == ("random", COMPARED_STARTS)
 

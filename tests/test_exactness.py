@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 
 
 def assert_equals_exact_lloyd(parties, k, result, **options):
-    exact = ExactLloyd(k, init=result.start, **options).fit(parties)
+    exact = ExactLloyd(k, **begun_as(result.job, result.start), **options).fit(parties)
     for ours, theirs in zip(result.labels, exact.labels_, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert result.n_iter == exact.n_iter_
@@ -119,7 +119,7 @@ def test_the_extreme_t_and_ell_give_the_same_labels_when_many_clients_have_rows(
 def test_the_scale_of_the_data_does_not_matter(scale):
     parties = np.array_split(np.random.default_rng(0).normal(size=(40, 3)) * scale, 5)
     result = secfc.run(parties, 3, t=1, ell=2, seed=0)
-    exact = ExactLloyd(3, init=result.start).fit(parties)
+    exact = ExactLloyd(3, **begun_as(result.job, result.start)).fit(parties)
     np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
 
 

@@ -40,6 +40,7 @@ from secfc.api.options import Driver
 from secfc.api.result import Result
 from secfc.field.array_types import Floats
 from secfc.kmeans.plus_plus import candidates_of
+from secfc.operations.starts.plus_plus import repeated_draws
 from secfc.protocol.job.options import Disclosure
 
 DRIVERS: tuple[Driver, ...] = ("in-process", "multiprocess")
@@ -204,12 +205,15 @@ def _repeat(
     rows: Floats, parties: list[Floats], case: Case, **options: Any
 ) -> tuple[Result, _Seconds, Any, _Seconds]:
     result, seconds = timed(lambda: quiet_run(parties, case, max_iter=300, **options))
-    start = np.concatenate(result.start)
+    job, start = result.job, np.concatenate(result.start)
+    drawn = job.method.init == "k-means++"
+    if drawn and job.seed is not None:
+        start = repeated_draws(rows, job.k, unit=job.unit, seed=job.seed)
     centres = np.array([rows[start == h].mean(axis=0) for h in range(case.k)])
 
     def plaintext() -> KMeans:
         for _ in range(case.n + 1):
-            if result.job.method.init == "k-means++":
+            if drawn:
                 kmeans_plusplus(rows, case.k, random_state=0, n_local_trials=candidates_of(case.k))
             model = KMeans(case.k, init=centres, n_init=1, algorithm="lloyd", tol=0).fit(rows)
         return model

@@ -238,6 +238,7 @@ def _agreement(
     values["init"], values["n_init"] = default_start(
         values["init"],
         values["n_init"],
+        disclosure=values["disclosure"],
         compared=bool(values["compared"]),
     )
     reveal_to, comparers = (

@@ -50,7 +50,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     ----------
     n_clusters : int
     random_state : None, int or numpy.random.RandomState
-        Seed of public choices (the start). Masks never depend on it.
+        Seed of the start. Without it nobody can repeat the draws of k-means++. Masks never depend on it.
     warm_start : bool
         Start from ``cluster_centers_`` of the previous fit, if there was one, instead of `init` and `n_init`.
         They must have been revealed (`reveal`). Columns with names are matched by name.

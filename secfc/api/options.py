@@ -50,10 +50,10 @@ class OfData:
     seed: int | None = option(
         None,
         "int, optional",
-        "Seed of public choices (first sets and draws), to repeat a simulation. Who chooses it chooses "
-        "them. Masks never depend on it.",
+        "Seed of first sets, to repeat a simulation: without it nobody can tell which rows k-means++ drew. "
+        "Masks never depend on it.",
         least=0,
-        help="Seed of public choices, to repeat a simulation; masks never depend on it.",
+        help="Seed of first sets, to repeat a simulation; masks never depend on it.",
     )
 
 
@@ -156,9 +156,9 @@ class ChooseOptions(Execution, OfData, ClusterOptions):
     init: str = again(
         ClusterOptions,
         "init",
-        kind='{"auto", "random"}',
-        text='"auto" is "random": several k are compared from random partitions.',
-        help="How the first sets are chosen: at random.",
+        kind='{"auto", "k-means++", "random"}',
+        text="As for `secfc.run`, without centres and labels, which have one number of clusters.",
+        help="How the first sets are chosen: auto, k-means++ or random.",
     )
 
 

@@ -148,9 +148,8 @@ def run(
         If the given bound is so large that most rows are rounded to few different values. If the bound is
         computed from the data, and one row or columns far from 0 make it too large, it is a DataError.
     PrivacyWarning
-        If segments are so narrow that the server sees distances of single columns, if draws of k-means++ are
-        public, if t or ell is chosen by default for fewer than eleven parties, and if one party has more than
-        half of all rows or weight.
+        If segments are so narrow that the server sees distances of single columns, if t or ell is chosen by
+        default for fewer than eleven parties, and if one party has more than half of all rows or weight.
 
     References
     ----------
@@ -310,6 +309,7 @@ def _setup(
     init_name, agreed["n_init"] = default_start(
         _start_name(init),
         options.n_init,
+        disclosure=options.disclosure,
         compared="compared" in parameters,
     )
     for name, one in agreed.items():

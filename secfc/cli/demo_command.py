@@ -45,7 +45,7 @@ def run_demo(*, seed: int) -> None:
     out.print()
     out.print(
         f"{pooled.same} of {pooled.rows} rows have the same label as with Lloyd's algorithm on the "
-        "pooled rows. Next, for your own files: secfc run --help"
+        "pooled rows from the same start. Next, for your own files: secfc run --help"
     )
 
 

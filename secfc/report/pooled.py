@@ -11,6 +11,7 @@ import numpy as np
 from secfc.drivers.outcome import Outcome
 from secfc.errors import DataError, missing
 from secfc.field.array_types import Floats, Labels
+from secfc.operations.starts.plus_plus import repeated_draws
 from secfc.tables.parties import as_parties
 
 
@@ -18,11 +19,11 @@ from secfc.tables.parties import as_parties
 class PooledComparison:
     """The result of Lloyd's algorithm in float64 on the pooled rows, and its agreement with the run.
 
-    Both have the same start. If nobody knows it, because rows were drawn in secret, Lloyd's algorithm begins
-    with the run's own clusters instead, and so says whether these stay. `same` of the `rows` have equal
-    labels.
+    `same` of the `rows` have equal labels. If not `same_start`, nobody knows which rows the run drew in
+    secret. Then Lloyd's algorithm begins with the run's own clusters, and so says whether these stay.
     """
 
+    same_start: bool
     same: int
     rows: int
     labels: Labels = field(repr=False)
@@ -54,7 +55,10 @@ def compare_with_pooled(result: Outcome, parties: Sequence[Any]) -> PooledCompar
     pooled = np.concatenate([rows[j] for j in within])
     labels = np.concatenate([np.asarray(result.labels[j]) for j in within])
     start = np.concatenate([result.start[j] for j in within])
-    start = start if start.max() >= 0 else labels
+    if start.max() < 0:
+        start = _drawn(result, pooled, within)
+    same_start = start.max() >= 0
+    start = start if same_start else labels
     centres = np.array([pooled[start == h].mean(axis=0) for h in range(result.job.k)])
     began = time.perf_counter()
     with warnings.catch_warnings():
@@ -65,6 +69,7 @@ def compare_with_pooled(result: Outcome, parties: Sequence[Any]) -> PooledCompar
         model.fit(pooled)
     seconds = time.perf_counter() - began
     return PooledComparison(
+        same_start=same_start,
         same=int((labels == model.labels_).sum()),
         rows=labels.size,
         labels=model.labels_,
@@ -72,3 +77,15 @@ def compare_with_pooled(result: Outcome, parties: Sequence[Any]) -> PooledCompar
         n_iter=model.n_iter_,
         seconds=seconds,
     )
+
+
+def _drawn(result: Outcome, pooled: Floats, within: Sequence[int]) -> Labels:
+    """The sets of the rows that k-means++ drew in secret, if the seed tells them; else all are -1."""
+    job = result.job
+    if job.seed is None or job.method.n_init > 1 or job.rows.weighted:
+        return np.full(len(pooled), -1, dtype=np.int32)
+    place = np.arange(len(pooled))
+    if result.union_rows is not None:
+        place = np.concatenate([result.union_rows[j] for j in within])
+    found: Labels = repeated_draws(pooled[np.argsort(place)], job.k, unit=job.unit, seed=job.seed)[place]
+    return found

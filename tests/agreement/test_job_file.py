@@ -18,7 +18,7 @@ from secfc.protocol.job.making import make_job
 def test_a_job_file_and_its_roster_make_an_agreement(organisations):
     agreement = organisations.agreement
     assert agreement.job == make_job(
-        n=3, k=2, t=1, ell=1, d=2, bound=norm_bound([(0, 120), (10.5, 60)]), seed=7, init="random"
+        n=3, k=2, t=1, ell=1, d=2, bound=norm_bound([(0, 120), (10.5, 60)]), seed=7, init="k-means++"
     )
     assert agreement.names == ("north", "south", "west")
     assert agreement.columns == {"age": (0.0, 120.0), "bmi": (10.5, 60.0)}
@@ -85,7 +85,7 @@ CHANGES = {
     "column": ("age =", "years ="),
     "order of columns": ('age = [0, 120]\n"bmi" = [10.5, 60]', '"bmi" = [10.5, 60]\nage = [0, 120]'),
     "precision": ("k = 2", "k = 2\nprecision = 31"),
-    "start": ("k = 2", 'k = 2\ninit = "k-means++"'),
+    "start": ("k = 2", 'k = 2\ninit = "random"'),
     "tolerance": ("k = 2", "k = 2\ntol_moved = 1e-3"),
     "noise": ("k = 2", f"k = 2\n{NOISE}"),
     "recipients": ("k = 2", 'k = 2\nreveal_centres = ["south"]'),

@@ -62,7 +62,7 @@ def test_where_the_schema_lies_and_how_it_is_written_changes_nothing(made):
 
 
 WRONG_JOBS = {
-    "ranges twice": ("seed = 7\n", "seed = 7\n[columns]\nage = [0, 1]\n", "12: columns: not with prepare"),
+    "ranges twice": ('random"\n', 'random"\n[columns]\nage = [0, 1]\n', "14: columns: not with prepare"),
     "membership privacy": (
         "seed = 7\n",
         "ids_cap = 90\n",

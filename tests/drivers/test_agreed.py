@@ -240,7 +240,7 @@ def test_an_id_that_two_sites_hold_ends_the_run_without_the_id(organisations):
 
 @pytest.mark.processes
 def test_weights_come_from_each_sites_own_column(organisations):
-    organisations.replace(organisations.job, 'disclosure = "coded"', 'disclosure = "labels"')
+    organisations.replace(organisations.job, 'disclosure = "coded"', 'disclosure = "labels"\ninit = "random"')
     organisations.replace(organisations.job, "k = 2", "k = 2\nweighted = true")
     weights = []
     for name in NAMES:

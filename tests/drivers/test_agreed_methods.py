@@ -63,10 +63,9 @@ def assert_refused(made, text):
 @pytest.mark.some(1)
 @pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_a_job_compares_numbers_of_clusters(made, disclosure):
-    more = "\nreveal_inertia = true" if disclosure == "labels" else ""
-    made.replace(
-        made.job, "k = 2", f'k = 4\ncompared = [2, 3, 4]\nn_init = 2\ndisclosure = "{disclosure}"{more}'
-    )
+    more = "reveal_inertia = true\n" if disclosure == "labels" else ""
+    more += f'init = "random"\nn_init = 2\ndisclosure = "{disclosure}"'
+    made.replace(made.job, "k = 2", f"k = 4\ncompared = [2, 3, 4]\n{more}")
     consent(made, SITES[disclosure])
     outcome, labels, result = ran(made)
     job = read_job(made.job).job
@@ -80,6 +79,7 @@ def test_a_job_compares_numbers_of_clusters(made, disclosure):
         1,
         bound=job.bound,
         seed=7,
+        init="random",
         n_init=2,
         disclosure=disclosure,
         reveal=secfc.Reveal(inertia=disclosure == "labels"),

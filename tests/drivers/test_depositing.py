@@ -69,7 +69,7 @@ def test_clinics_open_the_labels_of_exact_lloyd_for_their_own_rows(tmp_path, dis
 
 def test_a_helper_compares_for_a_committee_by_what_all_members_signed(tmp_path):
     made = Clinics(tmp_path, disclosure="coded")
-    made.replace(made.job, 'disclosure = "coded"', "")
+    made.replace(made.job, 'disclosure = "coded"\ninit = "random"', "")
     made.add_helpers("compare")
     made.helpers = ("compare",)
     made.sign()
@@ -282,8 +282,8 @@ class TestJob:
         ("old", "new", "match"),
         [
             ("k = 2", "k = 2\nids_cap = 30", "ids: not with committee"),
-            ("k = 2", 'k = 2\ninit = "labels"', "init by labels or centres: not with committee"),
-            ("k = 2", "k = 2\npredict = true", "predict: not with committee"),
+            ('init = "random"', 'init = "labels"', "init by labels or centres: not with committee"),
+            ('init = "random"', "predict = true", "predict: not with committee"),
             ("k = 2", 'k = 2\nreveal_centres = ["north"]', "reveal_centres: not with committee"),
             ("most = 4", "most = 400000", "3 parties admit 1200000 owners of 9 rows, at most 1048576"),
             ("most_rows = 9", "most_rows = 1000000000", "owners of 1000000000 rows"),

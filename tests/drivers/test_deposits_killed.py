@@ -123,7 +123,7 @@ def test_a_flare_job_for_an_interrupted_run_is_exported_while_the_store_is_away(
 def test_a_process_begins_each_run_with_the_deposits_that_members_signed_last(tmp_path, name):
     """Also if it continued an older run before, and if it is a helper's."""
     made = Clinics(tmp_path)
-    made.replace(made.job, 'disclosure = "labels"', "")
+    made.replace(made.job, 'disclosure = "labels"\ninit = "random"', "")
     made.add_helpers("compare")
     made.write_member("compare")
     made.sign()

@@ -41,14 +41,6 @@ SEPARATE = range(N, N + 5)
 ENDS = np.cumsum([len(rows) for rows in PARTIES])[:-1]
 
 
-def assert_exact(parties, k, result, *, init="random", seed=None, **options):
-    given = {"init": result.start} if init == "random" else {"init": init, "random_state": seed}
-    exact = ExactLloyd(k, **given, **options).fit(parties)
-    for ours, theirs in zip(result.labels, exact.labels_, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    assert (result.n_iter, result.converged) == (exact.n_iter_, exact.converged_)
-
-
 class TestRefusals:
     @pytest.mark.parametrize(
         ("name", "more"),

@@ -556,7 +556,7 @@ def test_large_answers_in_one_process_leave_no_client_behind(monkeypatch):
     monkeypatch.setattr(inbox, "WINDOW", 16)
     parties = [np.random.default_rng(j).normal(size=(20, 2)) for j in range(7)]
     result = secfc.run(parties, k=4, t=1, ell=1, seed=1, max_iter=20)
-    exact = ExactLloyd(4, init=result.start, bound=result.job.bound, max_iter=20).fit(parties)
+    exact = ExactLloyd(4, init="k-means++", random_state=1, max_iter=20).fit(parties)
     for ours, theirs in zip(result.labels, exact.labels_, strict=True):
         assert ours.tolist() == theirs.tolist()
 

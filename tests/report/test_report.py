@@ -13,6 +13,7 @@ from secfc.protocol.job.making import make_job
 from secfc.report.charts import descent
 from secfc.report.learned import who_learned_what
 from secfc.report.notes import notes
+from secfc.report.pooled import compare_with_pooled
 from secfc.tables.number_texts import number_text
 
 _RNG = np.random.default_rng(4)
@@ -194,6 +195,24 @@ def test_the_curve_has_a_step_down_for_each_tenth_and_the_last_values_on_the_axi
 @pytest.mark.some(1)
 def test_a_browser_draws_the_page_without_a_word_of_complaint(result, tmp_path, dark):
     drawn(result.report(tmp_path / "report.html", names=NAMES, pooled=PARTIES), tmp_path, dark=dark)
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["own rows", "union"])
+def test_pooled_rows_begin_with_the_rows_that_a_seed_draws_in_secret(hidden):
+    ids = [[f"{party}-{row}" for row in range(len(rows))] for party, rows in enumerate(PARTIES)]
+    result = secfc.run(PARTIES, 3, 1, 1, seed=3, ids=ids if hidden else None)
+    found = compare_with_pooled(result, PARTIES)
+    assert np.concatenate(result.start).max() == -1
+    assert found.same_start
+    assert (found.same, found.n_iter) == (found.rows, result.n_iter)
+
+
+def test_without_a_seed_pooled_rows_begin_with_the_clusters_of_the_run_and_the_page_says_so(tmp_path):
+    result = secfc.run(PARTIES, 3, 1, 1)
+    found = compare_with_pooled(result, PARTIES)
+    assert (found.same_start, found.same) == (False, found.rows)
+    page = result.report(tmp_path / "a.html", pooled=PARTIES).read_text(encoding="utf-8")
+    assert "from the run's own clusters, because nobody knows which rows it drew" in Reader(page).text
 
 
 def test_rows_of_a_party_that_was_left_out_are_not_compared_with_the_pooled_ones(tmp_path):

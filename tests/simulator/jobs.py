@@ -82,7 +82,8 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         if rng.random() < 0.4 and sum(counts) > k:
             _predict(rng, options, starts)
     elif rows_of != "overlap" and k > 1 and rng.random() < 0.3 and (not labels or options["reveal_inertia"]):
-        options |= {"compared": tuple(sorted({rng.randint(1, k), k})), "init": "random"}
+        options |= {"compared": tuple(sorted({rng.randint(1, k), k}))}
+        options["init"] = options["init"] if labels else "random"
     if clients and labels and not options.get("compared") and rng.random() < 0.3:
         options["weighted"] = True
         weights = [np.array([rng.randint(1, 5) for _ in range(m)], dtype=np.int64) for m in counts]

@@ -13,6 +13,7 @@ from support.lloyd import by_name
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._exact import ExactRows
 from plaintext_baselines._floats import NearestCentres
+from plaintext_baselines._plus_plus import plus_plus_rows
 from plaintext_baselines._quantise import quantise
 from secfc.drivers.setup import Setup
 from secfc.errors import DuplicateIdError, ParameterError, PartyError, RangeError, TooManyFaultsError
@@ -112,7 +113,8 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
         found += [] if all((one.labels == -1).all() for one in results) else ["the server knows labels"]
         best = _told(setup, ending, best)
         results = tuple(best if one is ending.clustering else one for one in results)
-        found += _unlike_starts(setup, ending) if job.seed is not None and job.method.init == "random" else []
+        if job.seed is not None and job.method.init != "labels":
+            found += _unlike_starts(setup, results, rows, weights)
     if [one.k for one in results] != list(job.method.compared or (job.k,)):
         found.append("other numbers of clusters")
     whole = best  # with the labels of clients that were lost, if they are known
@@ -124,7 +126,7 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
             found += [] if np.array_equal(one.labels, expected) else ["predicted labels are wrong"]
             continue
         if job.method.init == "k-means++":
-            continue  # nobody knows which rows were drawn
+            continue  # nobody knows which rows were drawn; with a seed `_unlike_starts` does
         model = _From(one.k, **_options(setup))
         model.sets = one.start
         fitted = _fit(model, rows, weights)
@@ -173,29 +175,42 @@ def _unlike(one: LabelResult, expected: ExactLloyd, setup: Setup) -> list[str]:
     return [f"{name}: {mine}, exact {theirs}" for name, (mine, theirs) in pairs.items() if mine != theirs]
 
 
-def _unlike_starts(setup: Setup, ending: Ending) -> list[str]:
-    """What differs where the best of several starts was chosen from public first sets."""
+def _unlike_starts(
+    setup: Setup, results: Sequence[LabelResult], rows: Floats, weights: Labels | None
+) -> list[str]:
+    """What differs where the best of several starts was chosen."""
     job, rng = setup.job, np.random.default_rng(setup.job.seed)
-    rows, weights = pooled(setup, ending)
-    ended: dict[int, list[tuple[Labels, int]]] = {}
+    secret = job.method.init == "k-means++"
+    ended: dict[int, list[tuple[_From, int]]] = {}
     for k in job.method.starts:
-        start = random_partition(rng, len(rows), k)
         model = _From(k, **_options(setup))
-        model.sets = start
+        model.sets = _drawn(setup, rng, rows, weights, k) if secret else random_partition(rng, len(rows), k)
         score = _score(setup, rows, weights, _fit(model, rows, weights), spare=16)
-        ended.setdefault(k, []).append((start, score))
+        ended.setdefault(k, []).append((model, score))
     found = []
-    for one in ending.found:
-        starts, scores = zip(*ended[one.k], strict=True)
+    for one in results:
+        models, scores = zip(*ended[one.k], strict=True)
         least = min(scores)
         near = sum(128 * score <= 129 * least for score in scores)
-        if not np.array_equal(one.start, starts[scores.index(least)]):
+        model = models[scores.index(least)]
+        if not np.array_equal(one.start, np.full(len(rows), -1) if secret else model.sets):
             found.append(f"k={one.k}: another start is the best")
-        alike = None if len(starts) == 1 else (scores.index(least), scores.count(least), near)
+        if secret:
+            found += _unlike(one, model, setup) + _unlike_opened(setup, one, rows, weights, model)
+        alike = None if len(models) == 1 else (scores.index(least), scores.count(least), near)
         told = one.best and (one.best.number, one.best.equal, one.best.near)
         if told != alike:
             found.append(f"k={one.k}: starts that are alike: {told}, exact {alike}")
     return found
+
+
+def _drawn(setup: Setup, rng: np.random.Generator, rows: Floats, weights: Labels | None, k: int) -> Labels:
+    """The sets of the rows that k-means++ draws in secret."""
+    exact = _arithmetic(setup, rows, weights, k)
+    chosen = plus_plus_rows(exact.distances_from, len(rows), k, rng, weights)
+    sets = np.full(len(rows), -1, dtype=np.int32)
+    sets[chosen[::-1]] = np.arange(k)[::-1]  # a row chosen again stays in its first set
+    return sets
 
 
 def _score(setup: Setup, rows: Floats, weights: Labels | None, model: ExactLloyd, *, spare: int) -> int:

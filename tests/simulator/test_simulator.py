@@ -37,6 +37,7 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
             rows_of = "union" if isinstance(job.rows, Union) else "owners"
         seen[job.disclosure.name, rows_of, min(job.max_liars, 1)] += 1
         seen[job.method.init, min(job.max_liars, 1)] += 1
+        seen[job.method.init, "several k" if job.method.compared else "one k"] += 1
         seen[job.method.n_init > 1, bool(job.method.compared), job.disclosure.inertia] += 1
         seen.update(
             {name for name in ("weighted", "predict", "compared", "reveal_to") if as_options(job)[name]}
@@ -48,4 +49,4 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
         seen.update({lie.what for lie in case.scenario.lies})
         assert case.scenario.forged == FORGED
     assert min(seen.values()) > 1, seen
-    assert len(seen) == 65, seen
+    assert len(seen) == 71, seen

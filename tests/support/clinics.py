@@ -25,7 +25,7 @@ class Clinics(Organisations):
     def __init__(self, folder, *, owners=OWNERS, disclosure="labels"):
         super().__init__(folder)
         self.replace(self.job, "[columns]", f"{owners}\n[columns]")
-        self.replace(self.job, "k = 2", f'k = 2\ndisclosure = "{disclosure}"')
+        self.replace(self.job, "k = 2", f'k = 2\ndisclosure = "{disclosure}"\ninit = "random"')
         for name in self.names:
             self.write_member(name)
         self.sign()

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._exact import Centre, ratio_to_float
 from plaintext_baselines._floats import NearestCentres
+from secfc.operations.starts.plus_plus import repeated_draws
 
 
 def by_name(job):
@@ -20,6 +21,14 @@ def by_name(job):
 def begun_as(job, start):
     """The same, but from its first sets where these are public and have all rows."""
     return {"init": start} if job.method.init in ("random", "labels") else by_name(job)
+
+
+def first_sets(parties, result):
+    """The first sets of all rows, -1 for rows in none: of a simulation without IDs, that has a seed."""
+    job = result.job
+    if job.method.init == "k-means++":
+        return repeated_draws(np.concatenate(parties), job.k, unit=job.unit, seed=job.seed)
+    return np.concatenate(result.start)
 
 
 class FractionRows:

@@ -118,7 +118,7 @@ class Organisations(Files):
                 f'party = "{name}"\njob = "job.toml"\nkey = "{name}.key"\nresults = "results-{name}"\n'
             )
         add_members(self.roster, [], helpers=members)
-        self.replace(self.job, "k = 2", 'k = 2\ndisclosure = "labels"')
+        self.replace(self.job, "k = 2", 'k = 2\ndisclosure = "labels"\ninit = "random"')
 
     def replace(self, path: Path, old: str, new: str) -> None:
         text = path.read_text()

@@ -59,7 +59,7 @@ class Preparing(Organisations):
         self.values = values or tables()
         text = self.job.read_text()
         text = text[: text.index("[columns]")].replace("roster =", 'prepare = "schema.toml"\nroster =')
-        self.job.write_text(text)
+        self.job.write_text(f'{text}init = "random"\n')
         self.schema = folder / "schema.toml"
         self.schema.write_text(schema)
         for name in self.names:

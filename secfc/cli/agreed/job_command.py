@@ -68,9 +68,7 @@ def new(
     ell: Annotated[int, typer.Option("--ell", help="Number of segments of a row.")] = 1,
     seed: Annotated[
         int | None,
-        typer.Option(
-            help="Seed of public choices. Who proposes it chooses the first sets; without it a coin does."
-        ),
+        typer.Option(help="Seed of public first sets. Who proposes it chooses them; without it a coin does."),
     ] = None,
     days: Annotated[int, typer.Option(help="Days until the job expires.")] = 90,
 ) -> None:

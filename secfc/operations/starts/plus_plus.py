@@ -13,17 +13,19 @@ public, so the bits of a set add up to 1, whatever one that lies does to others.
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
-from secfc.field.array_types import Ints, Labels, Objects
+from secfc.field.array_types import Floats, Ints, Labels, Objects
+from secfc.field.fixed_point import quantise
 from secfc.field.primes import primes_above
 from secfc.kmeans.plus_plus import DRAW_BITS, candidates_of
 from secfc.operations.masked import masked, packed
 from secfc.operations.nearest import negative, rows_at_once, shared_bits
 from secfc.operations.reduction import reduced
 from secfc.operations.signs import hidden_signs, wins
-from secfc.operations.starts.random_numbers import random_numbers
+from secfc.operations.starts.random_numbers import plain_numbers, random_numbers
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
@@ -71,6 +73,17 @@ def plain_plus_plus(rows: Objects, weights: Ints, numbers: Sequence[int], k: int
         closest = least[best]
         sets[drawn[best]] = h if sets[drawn[best]] < 0 else sets[drawn[best]]
     return sets
+
+
+def repeated_draws(rows: Floats, k: int, *, unit: Fraction, seed: int) -> Labels:
+    """The chosen rows of the first start of a simulation with a seed, in the clear, as sets.
+
+    Rows, shape (m, d), are those of all parties in the order of the run, in the data's units, without
+    weights.
+    """
+    whole = quantise(rows, unit).astype(np.int64).astype(object)
+    numbers = plain_numbers(numbers_of(k), np.random.default_rng(seed))
+    return plain_plus_plus(whole, np.ones(len(rows), dtype=np.int64), numbers, k)
 
 
 def plus_plus(

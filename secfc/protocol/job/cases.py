@@ -74,10 +74,10 @@ class Compare:
     """Several numbers of clusters, `compared`, ascending, on one sharing; each has `n_init` starts."""
 
     compared: tuple[int, ...]
+    init: Start
     n_init: int
     max_iter: int
     tol_moved: float
-    init: ClassVar[Start] = "random"
 
     @property
     def k(self) -> int:

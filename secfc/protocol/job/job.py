@@ -78,8 +78,8 @@ class Job:
     max_liars : int
         Number of clients that may send wrong answers.
     seed : int or None
-        Determines the public choices: first sets of starts, and draws. Without a seed the comparers toss a
-        coin that determines them. With disclosure "coded" the server chooses.
+        Determines public first sets, and in a simulation also rows that are drawn in secret. Without a seed
+        public sets follow from a coin that the comparers toss, with disclosure "coded" the server.
     """
 
     rows: Rows

@@ -127,12 +127,12 @@ def _rows(options: JobOptions) -> Rows:
 def _method(options: JobOptions) -> Method:
     if options.predict:
         return Predict(k=options.k)
-    n_init, max_iter = options.n_init, options.max_iter
+    init, n_init, max_iter = options.init, options.n_init, options.max_iter
     tol_moved = abs(float(options.tol_moved))  # 0, 0.0 and -0.0 are one job
     if options.compared:
         compared = tuple(options.compared)
-        return Compare(compared=compared, n_init=n_init, max_iter=max_iter, tol_moved=tol_moved)
-    return Cluster(k=options.k, init=options.init, n_init=n_init, max_iter=max_iter, tol_moved=tol_moved)
+        return Compare(compared=compared, init=init, n_init=n_init, max_iter=max_iter, tol_moved=tol_moved)
+    return Cluster(k=options.k, init=init, n_init=n_init, max_iter=max_iter, tol_moved=tol_moved)
 
 
 def _disclosure(options: JobOptions) -> Disclosed:

@@ -214,12 +214,13 @@ class Starting(Iterating):
         AUTO,
         '{"auto", "k-means++", "random", "separation"}, ndarray or DataFrame of shape (k, d), or list of '
         "integer arrays of shape (m_j,)",
-        '"auto" is "random". "random": the means of a random partition (the paper); the best of several '
+        '"auto" is "k-means++" with disclosure "labels" and "random" with "coded". "k-means++": single rows, '
+        "drawn by their distance to the rows drawn before; the best of several candidates is taken, as "
+        'scikit-learn does. Only with "labels". Nobody learns a drawn row, and only a simulation with a '
+        '`seed` can be repeated. "random": the means of a random partition (the paper); the best of several '
         'starts (`n_init`) often has a much lower inertia than one. "separation": the cores after one Lloyd '
         "step from a random partition, that is, rows at most a third as far from their centre as from any "
-        'other (the paper, section 5); only with disclosure "coded". "k-means++": single rows, drawn by '
-        "their distance to the rows drawn before; the best of several candidates is taken, as scikit-learn "
-        "does. Nobody learns a drawn row, and only a simulation with a `seed` can be repeated. An ndarray or "
+        'other (the paper, section 5); only with "coded". An ndarray or '
         "DataFrame: public centres, such as those of an earlier run or of a published model; columns are "
         "matched by name. Every row starts with its nearest centre, which everybody learns, and every centre "
         "must be the nearest of at least one row. Start labels: one array per party; each cluster needs at "

@@ -5,7 +5,7 @@ from typing import cast
 from secfc.field.primes import TWO_ADIC_ORDER
 from secfc.lagrange.points import recovery_threshold
 from secfc.protocol.job.cases import Start
-from secfc.protocol.job.options import AUTO, Auto
+from secfc.protocol.job.options import AUTO, Auto, Disclosure
 
 SMALLEST_SPREAD = 10
 """Fewest rows of others in a cluster whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
@@ -41,14 +41,16 @@ def default_threshold(n: int, t: int | None, ell: int | None, *, max_liars: int 
 COMPARED_STARTS = 5  # for each k: a too large inertia of one k would mislead
 
 
-def default_start(init: str, n_init: int | Auto, *, compared: bool) -> tuple[Start, int]:
-    """The values of init and `n_init` where "auto" is given.
+def default_start(
+    init: str, n_init: int | Auto, *, disclosure: Disclosure, compared: bool
+) -> tuple[Start, int]:
+    """The values of init and `n_init` where "auto" is given (docs/decisions/050-default-start.md).
 
-    Draws of k-means++ are public and tell sums of distances, so the default is random
-    (docs/decisions/050-default-start.md). It is one start, because each start reveals more labels.
+    With "labels" k-means++, of which nobody learns a row. With "coded" the server would learn distances to
+    drawn rows, so the start is random. One start, because each more costs about as much as the first.
     """
     if init == AUTO:
-        init = "random"
+        init = "k-means++" if disclosure == "labels" else "random"
     if n_init == AUTO:
         n_init = COMPARED_STARTS if compared else 1
     return cast(Start, init), n_init  # given values are checked later

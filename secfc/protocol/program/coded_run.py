@@ -1,4 +1,8 @@
-"""A run with disclosure "coded" from shared rows to labels: the coordinator decodes and assigns."""
+"""A run with disclosure "coded" from shared rows to labels: the coordinator decodes and assigns.
+
+Its starts are not those of `secfc.kmeans.several`, where everybody learns the best of each k. Here the
+coordinator alone knows how well starts fit, and tells the best of all at the end.
+"""
 
 from collections.abc import Callable, Generator
 from fractions import Fraction
