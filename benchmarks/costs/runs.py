@@ -39,8 +39,7 @@ from benchmarks.costs.setting import (
 from secfc.api.options import Driver
 from secfc.api.result import Result
 from secfc.field.array_types import Floats
-from secfc.kmeans.plus_plus import candidates_of
-from secfc.operations.starts.plus_plus import repeated_draws
+from secfc.operations.starts.plus_plus import candidates_of, repeated_draws
 from secfc.protocol.job.options import Disclosure
 
 DRIVERS: tuple[Driver, ...] = ("in-process", "multiprocess")

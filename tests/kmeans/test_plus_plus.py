@@ -1,4 +1,4 @@
-"""The k-means++ start: its draws, its greedy choice and its questions, compared with Python's integers."""
+"""The k-means++ start in the clear, its distribution, and whole runs with it."""
 
 from collections import Counter
 
@@ -8,8 +8,8 @@ from sklearn.cluster import kmeans_plusplus
 
 import secfc
 from plaintext_baselines._plus_plus import plus_plus_rows
-from secfc.kmeans.plus_plus import candidates_of
 from secfc.kmeans.sets import asked_about
+from secfc.operations.starts.plus_plus import candidates_of
 from secfc.protocol.job.making import make_job
 
 

@@ -14,21 +14,26 @@ public, so the bits of a set add up to 1, whatever one that lies does to others.
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import log
 
 import numpy as np
 
 from secfc.field.array_types import Floats, Ints, Labels, Objects
 from secfc.field.fixed_point import quantise
 from secfc.field.primes import primes_above
-from secfc.kmeans.plus_plus import DRAW_BITS, candidates_of
 from secfc.operations.masked import masked, packed
 from secfc.operations.nearest import negative, rows_at_once, shared_bits
 from secfc.operations.reduction import reduced
 from secfc.operations.signs import hidden_signs, wins
-from secfc.operations.starts.random_numbers import plain_numbers, random_numbers
+from secfc.operations.starts.random_numbers import DRAW_BITS, plain_numbers, random_numbers
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
+
+
+def candidates_of(k: int) -> int:
+    """Candidates for each set but the first, as in scikit-learn, but at most k."""
+    return min(k, 2 + int(log(k)))
 
 
 def draw_residues(radius: int, m: int) -> int:
