@@ -269,9 +269,9 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
     # Where each is tested. MaskSource, one key and keystream per client and run: test_masks_never_repeat.py;
     # journaled keys, only for the same plaintexts: tests/logs/test_masks.py; coefficients from public
     # seeds: operations/test_bounded.py, and from hashes: operations/test_dealing_sums.py; those
-    # that hide nothing, fresh for each check: psu/field_sharing.py; deposits, a fresh key each, and their
-    # coefficients from public seeds: protocol/test_deposits.py; keys that the dealer shares:
-    # logs/test_masks.py; sealing's nonces, and a fresh key of each box: tests/crypto/; the
+    # that hide nothing, fresh for each check: psu/field_sharing.py; deposits, a fresh
+    # key each, and their coefficients from public seeds: protocol/test_deposits.py; keys that the dealer
+    # shares: logs/test_masks.py; sealing's nonces, and a fresh key of each box: tests/crypto/; the
     # server's coefficients, from its log: drivers/flare/test_going_on.py. A new place needs its own test
     # first.
     package = Path(secfc.__file__).parent
@@ -292,9 +292,8 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         "prepare/memory.py: MaskSource(",
         "operations/beginning/in_range.py: MaskSource(",
         "operations/predicting/given.py: MaskSource(",
-        "protocol/parties/dealing.py: MaskSource(",
         "protocol/program/stepping.py: mask_key(",
-        "sharing/deposit_proof.py: MaskSource(",
+        "sharing/proof.py: MaskSource(",
         "sharing/deposits.py: MaskSource(",
         "protocol/server.py: MaskSource(",
         "psu/field_sharing.py: MaskSource(",

@@ -16,13 +16,10 @@ from secfc.crypto.identity import Identity
 from secfc.crypto.randomness import MaskSource
 from secfc.drivers import in_process, post
 from secfc.drivers.setup import Setup
-from secfc.field.primes import primes_of
 from secfc.kernels import threads
 from secfc.kernels.threads import Threads, Turns, cores, parts
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans import coded_distance
-from secfc.lagrange import sharer
-from secfc.lagrange.sharer import Sharer
 from secfc.operations.beginning import random_sums
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
@@ -133,19 +130,6 @@ def test_masks_are_the_same_and_so_is_what_is_drawn_after_them(size, small_piece
             found.append((p, drawn_now.tolist(), masks.position))
     assert found[2:4] == found[:2]
     assert found[4:] == found[:2]
-
-
-@pytest.mark.parametrize("at_once", [0, 1 << 23])
-def test_shares_are_the_same_whether_threads_take_primes_or_pieces(at_once, small_pieces, monkeypatch):
-    monkeypatch.setattr(sharer, "_AT_ONCE", at_once)
-    job = make_job(n=7, k=2, t=2, ell=2, d=5, bound=9.0, disclosure="coded")
-    rows, primes, found = np.random.default_rng(4).normal(size=(40, 5)), primes_of(4), []
-    for many in COUNTS:
-        masks, kernels = MaskSource(bytes(32)), VectorisedKernels(Threads(many))
-        made = Sharer(job=job, primes=primes, masks=masks, kernels=kernels)
-        dealt = made.share(rows) + made.share(rows[:3])
-        found.append(([bytes(one.payload) for one in dealt], masks.position))
-    assert found[0] == found[1] == found[2]
 
 
 class TestThreads:

@@ -20,10 +20,10 @@ from secfc.kernels import Kernels
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.coded_distance import CodedPoints
-from secfc.lagrange.basis import decoding_weights, lagrange_basis
+from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points, recovery_threshold
-from secfc.lagrange.sharing import recover, share, split
 from secfc.protocol.job.making import make_job
+from secfc.sharing.codewords import Codewords, split
 
 FOLDER = Path(__file__).parent / "vectors"
 TEXT = (FOLDER / "lagrange.json").read_text(encoding="utf-8")
@@ -91,13 +91,6 @@ class TestReplay:
         masks = MaskSource(bytes.fromhex(part["mask_key"])).uniform(part["p"], shape, kernels)
         assert listed(masks, part["p"]) == part["masks"]
 
-    @each_part
-    def test_shares(self, case: dict[str, Any], part: dict[str, Any]) -> None:
-        p = part["p"]
-        basis = lagrange_basis(part["beta"], part["alpha"], p)
-        shares = share(residues(part["segments"], p), residues(part["masks"], p), basis, p)
-        assert listed(shares, p) == part["shares"]
-
     @each_kernels
     @each_part
     def test_packed_shares(self, case: dict[str, Any], part: dict[str, Any], kernels: Kernels) -> None:
@@ -115,7 +108,7 @@ class TestReplay:
         for clients in case["recoverers"]:
             chosen = [j - 1 for j in clients]
             basis = lagrange_basis([part["alpha"][j] for j in chosen], part["beta"][: case["ell"]], p)
-            assert listed(recover(shares[chosen], basis, p), p) == part["segments"]
+            assert listed(reduce(np.tensordot(basis, shares[chosen], axes=1), p), p) == part["segments"]
 
     @each_kernels
     @each_case
@@ -135,13 +128,13 @@ class TestReplay:
             answer = unpack(points.answer(0, m).planes()).astype(np.int64).tolist()
             assert answer == [part["coded_distances"][client] for part in case["residues"]]
 
-    @each_part
-    def test_decoding_weights(self, case: dict[str, Any], part: dict[str, Any]) -> None:
-        p = part["p"]
-        for decoding in part["decodings"]:
-            alpha = [part["alpha"][j - 1] for j in decoding["responders"]]
-            weights = decoding_weights(alpha=alpha, beta=part["beta"][: case["ell"]], p=p)
-            assert listed(weights, p) == decoding["weights"]
+    @each_case
+    def test_decoding_weights(self, case: dict[str, Any]) -> None:
+        code = Codewords(n=case["n"], t=case["t"], ell=case["ell"], primes=tuple(case["primes"]))
+        for at, part in enumerate(case["residues"]):
+            for decoding in part["decodings"]:
+                weights = code.weights(tuple(decoding["responders"]))[at]
+                assert listed(weights, part["p"]) == decoding["weights"]
 
     @each_part
     def test_decoding(self, case: dict[str, Any], part: dict[str, Any]) -> None:

@@ -22,10 +22,11 @@ from secfc.field.array_types import Floats
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels, choose
 from secfc.kmeans.start import random_partition
-from secfc.lagrange.sharer import Sharer
 from secfc.operations.beginning.rows import BLOCK
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
+from secfc.sharing.codewords import Codewords
+from secfc.sharing.proof import with_covers
 from secfc.sharing.row_checks import largest_norm
 
 PASSES = 9
@@ -108,16 +109,17 @@ def share_once(job: Job, rows: Floats) -> Shared:
     step = max(1, BLOCK // (len(primes) * job.width))
     kernels = choose(layout.run_residues(job))
     masks = TimedMasks()
-    sharer = Sharer(job=job, primes=primes, masks=masks, kernels=kernels)
+    code = Codewords(n=job.n, t=job.t, ell=job.ell, primes=primes)
     sharing = sealing = opening = 0.0
     for client in range(1, job.n + 1):
         pairs = [_channels(client, j) for j in range(1, job.n + 1) if j != client]
         own = rows[layout.rows(client)]
         for part, first in enumerate(range(0, len(own), step)):
             start = time.process_time()
-            packed = sharer.share(own[first : first + step])
+            segments = code.segments(own[first : first + step], job.unit)
+            dealt = code.deal(with_covers(code, segments, masks, kernels), kernels)
             made = time.process_time()
-            payloads = [one.payload for j, one in enumerate(packed, 1) if j != client]
+            payloads = [one.data for j, one in enumerate(dealt, 1) if j != client]
             sealed = [
                 mine.seal(b"share", part=part, payload=payload)
                 for (mine, _), payload in zip(pairs, payloads, strict=True)

@@ -13,7 +13,7 @@ from secfc.field.primes import PRIMES
 from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.basis import basis_residues
 from secfc.lagrange.points import evaluation_points
-from secfc.lagrange.sharing import split
+from secfc.sharing.codewords import split
 
 
 def _at_segments(watched: Watched, answers: dict[int, Ints], index: int) -> Ints:

@@ -30,9 +30,6 @@ from secfc.kernels.blocks import (
 )
 from secfc.kernels.lanes import LANES, TILE, release, rent
 
-_NARROW = 64
-"""Columns transformed at a time: with 4096 points they take 2 MiB."""
-
 _SORTED = 4096
 """Rows sorted by set at a time: a column of them, 16 KiB of float32, fits in an L1 cache."""
 
@@ -66,85 +63,6 @@ def encode(values, coded, width, rows, basis, padded_n, padded, p, start, stop, 
                 pack(done[j], b, p, out[j, c, 3 * low : 3 * (low + b)])
     for room in (x, z, total, zeros):
         release(room.ctypes.data)
-
-
-@loop(
-    void(
-        *(FLOATS, int64, int64, int64),
-        *(FLOATS, FLOATS, int64, FLOATS, FLOATS, FLOATS),
-        *(int64, int64, int64, OCTETS, int64),
-    )
-)
-def encode_by_transform(
-    values, coded, width, rows, before, spectrum, order, after, roots, inverse_roots, p, start, stop, out, n
-):
-    """Pack columns [start, stop) of after * cyclic convolution(before * values).
-
-    Transforms, and the spectrum, have length `order`, a power of two, and there are half as many roots.
-    Shapes of `values` and `out` are as above.
-    """
-    values, out = carray(values, (coded, width, rows)), carray(out, (n, width, 3 * rows))
-    before, after, spectrum = carray(before, coded), carray(after, n), carray(spectrum, order)
-    roots, inverse_roots = carray(roots, order // 2), carray(inverse_roots, order // 2)
-    inverse, modulus = 1.0 / p, float(p)
-    x = carray(rent(8 * order * _NARROW), (order, _NARROW), np.float64)
-    for c in range(start, stop):
-        for low in range(0, rows, _NARROW):
-            b = min(_NARROW, rows - low)
-            for u in range(order):
-                target = x[u]
-                if u < coded:
-                    source, factor = values[u, c, low : low + b], before[u]
-                    for i in range(b):
-                        v = source[i] * factor
-                        quotient = (v * inverse + ROUND) - ROUND
-                        target[i] = v - quotient * modulus
-                else:
-                    for i in range(b):
-                        target[i] = 0.0
-            half = order // 2
-            while half:
-                stride = order // (2 * half)
-                for base in range(0, order, 2 * half):
-                    for j in range(half):
-                        upper, lower, root = x[base + j], x[base + j + half], roots[j * stride]
-                        for i in range(b):
-                            v = upper[i] + lower[i]
-                            d = (upper[i] - lower[i]) * root
-                            quotient = (v * inverse + ROUND) - ROUND
-                            upper[i] = v - quotient * modulus
-                            quotient = (d * inverse + ROUND) - ROUND
-                            lower[i] = d - quotient * modulus
-                half //= 2
-            for u in range(order):
-                target, factor = x[u], spectrum[u]
-                for i in range(b):
-                    v = target[i] * factor
-                    quotient = (v * inverse + ROUND) - ROUND
-                    target[i] = v - quotient * modulus
-            half = 1
-            while half < order:
-                stride = order // (2 * half)
-                for base in range(0, order, 2 * half):
-                    for j in range(half):
-                        upper, lower, root = x[base + j], x[base + j + half], inverse_roots[j * stride]
-                        for i in range(b):
-                            d = lower[i] * root
-                            quotient = (d * inverse + ROUND) - ROUND
-                            d -= quotient * modulus
-                            v = upper[i] + d
-                            d = upper[i] - d
-                            quotient = (v * inverse + ROUND) - ROUND
-                            upper[i] = v - quotient * modulus
-                            quotient = (d * inverse + ROUND) - ROUND
-                            lower[i] = d - quotient * modulus
-                half *= 2
-            for j in range(n):
-                target, factor = x[j], after[j]
-                for i in range(b):
-                    target[i] *= factor
-                pack(target, b, p, out[j, c, 3 * low : 3 * (low + b)])
-    release(x.ctypes.data)
 
 
 @loop(void(OCTETS, int64, int64, int64, INTS, SINGLES, int64, int64))

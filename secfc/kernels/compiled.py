@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.field.array_types import Bools, Floats, Ints, Labels, Shares
+from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels.gates import wires_of
-from secfc.kernels.interface import Bytes, Compared, Differences, EncodingTransform, Words
+from secfc.kernels.interface import Bytes, Compared, Differences, Words
 from secfc.kernels.loading import loops
 from secfc.kernels.threads import ALONE, Threads, parts
 from secfc.kernels.vectorised import VectorisedKernels, check_differences
@@ -31,7 +31,6 @@ _loops = loops(*(f"secfc.kernels.{name}" for name in _FILES))
 _read, _write = _loops.read, _loops.write
 
 _U8, _U32, _U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
-_BOOL = np.dtype(np.bool_)
 _I32, _I64 = np.dtype(np.int32), np.dtype(np.int64)
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -40,7 +39,6 @@ class CompiledKernels:
     """`secfc.kernels.interface.Kernels`, compiled."""
 
     name = "compiled"
-    transform_gain = 18  # measured: even at ell + t = 128 of 256 clients
 
     def __init__(self, threads: Threads = ALONE) -> None:
         self.threads = threads
@@ -63,31 +61,6 @@ class CompiledKernels:
             )
 
         _check_coded(values, basis.shape, out)
-        columns = parts(values.shape[1], _PIECES * self.threads.for_work(values.size))
-        self.threads.each(encode, columns, size=values.size)
-
-    def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
-        def encode(columns: slice) -> None:
-            _loops.encode_by_transform(
-                _read(values, _F64, 3),
-                *values.shape,
-                _read(transform.before, _F64, 1),
-                _read(transform.spectrum, _F64, 1),
-                transform.spectrum.size,
-                _read(transform.after, _F64, 1),
-                _read(transform.roots, _F64, 1),
-                _read(transform.inverse_roots, _F64, 1),
-                p,
-                columns.start,
-                columns.stop,
-                _write(out, _U8, 3),
-                out.shape[0],
-            )
-
-        _check_coded(values, (transform.after.size, transform.before.size), out)
-        order, roots = transform.spectrum.size, (transform.roots.size, transform.inverse_roots.size)
-        if order & (order - 1) or max(out.shape[0], values.shape[0]) > order or min(roots) < order // 2:
-            raise ValueError("the transform is too short, or its length is no power of two")
         columns = parts(values.shape[1], _PIECES * self.threads.for_work(values.size))
         self.threads.each(encode, columns, size=values.size)
 
@@ -477,12 +450,3 @@ def _padded(matrix: Floats) -> Floats:
     padded = np.zeros((*several, -(-rows // _FOUR) * _FOUR, -(-columns // _FOUR) * _FOUR))
     padded[..., :rows, :columns] = matrix
     return padded
-
-
-def _entries(pair: tuple[Bytes, Bytes], bits: Bools, halves: Bytes) -> tuple[Any, ...]:
-    """Addresses, columns and count of two entries, and the address of the bits."""
-    first, second = pair
-    columns, octets = first.shape
-    if second.shape != first.shape or octets != 3 * bits.size or halves.shape != (1 + 2 * columns, octets):
-        raise ValueError("entries, bits or halves do not fit each other")
-    return _read(first, _U8, 2), _read(second, _U8, 2), columns, bits.size, _read(bits, _BOOL, 1)

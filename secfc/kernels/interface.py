@@ -19,22 +19,6 @@ Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodingTransform:
-    """Encoding as after * (cyclic convolution of before * values), by transforms of length `order`.
-
-    `before` has shape (ell + t,), `after` (n,). `spectrum`, of shape (order,), is the transform of the
-    convolution's second operand, divided by the order, in bit-reversed order. `roots` are powers of the root
-    of unity, shape (order / 2,), and `inverse_roots` those of its inverse.
-    """
-
-    before: Floats
-    spectrum: Floats
-    after: Floats
-    roots: Floats
-    inverse_roots: Floats
-
-
-@dataclass(frozen=True, kw_only=True)
 class Differences:
     """The weighted differences to compute.
 
@@ -81,9 +65,6 @@ class Kernels(Protocol):
     """
 
     name: str
-    transform_gain: int
-    """Encoding by transform is faster if ell + t is at least this many times log2(n)."""
-
     threads: Threads
     """The threads of the work that uses these kernels. Any of them may call any kernel."""
 
@@ -92,9 +73,6 @@ class Kernels(Protocol):
 
         `values`, shape (ell + t, width, rows), are reduced: segments, then masks. `basis` is (n, ell + t).
         """
-
-    def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
-        """`encode` for many clients, as a cyclic convolution, with the same shapes."""
 
     def store(self, packed: Bytes, primes: tuple[int, ...], shares: Shares, start: int) -> None:
         """Unpack shares of some rows, shape (P, width, 3 * rows), and add their squared norms.

@@ -7,9 +7,8 @@ from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, triples, unpack
 from secfc.field.residues import BLOCK, centre, matmul, reduce, squared_norms
-from secfc.field.transform import backward, forward
 from secfc.kernels import gates as bitwise
-from secfc.kernels.interface import Bytes, Compared, Differences, EncodingTransform, Words
+from secfc.kernels.interface import Bytes, Compared, Differences, Words
 from secfc.kernels.threads import ALONE, Threads
 
 _BLOCK_ELEMENTS = 1 << 17
@@ -20,7 +19,6 @@ class VectorisedKernels:
     """`secfc.kernels.interface.Kernels`, in NumPy."""
 
     name = "numpy"
-    transform_gain = 100  # measured: even at ell + t = 1024 of 2048 clients
 
     def __init__(self, threads: Threads = ALONE) -> None:
         self.threads = threads
@@ -29,14 +27,6 @@ class VectorisedKernels:
         coded, width, rows = values.shape
         shares = matmul(basis, values.reshape(coded, width * rows), p)
         out[...] = pack(shares, p).reshape(out.shape)
-
-    def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
-        coded, width, rows = values.shape
-        x = np.zeros((transform.spectrum.size, width * rows))
-        x[:coded] = reduce(values.reshape(coded, -1) * transform.before[:, np.newaxis], p)
-        x = reduce(forward(x, transform.roots, p) * transform.spectrum[:, np.newaxis], p)
-        x = backward(x, transform.inverse_roots, p)[: out.shape[0]]
-        out[...] = pack(reduce(x * transform.after[:, np.newaxis], p), p).reshape(out.shape)
 
     def store(self, packed: Bytes, primes: tuple[int, ...], shares: Shares, start: int) -> None:
         for plane, p, held in zip(packed, primes, shares, strict=True):

@@ -1,4 +1,4 @@
-"""Values of Lagrange basis polynomials: the matrices for encoding and the weights for decoding."""
+"""Values of Lagrange basis polynomials: the matrices for encoding and decoding."""
 
 from collections.abc import Sequence
 
@@ -31,15 +31,6 @@ def basis_residues(nodes: Sequence[int], at: Sequence[int], p: int) -> Ints:
 def lagrange_basis(nodes: Sequence[int], at: Sequence[int], p: int) -> Floats:
     """`basis_residues` for p below 2**24, as reduced residues: ndarray of shape (r, s), float64."""
     return reduce(basis_residues(nodes, at, p).astype(np.float64), p)
-
-
-def decoding_weights(*, alpha: Sequence[int], beta: Sequence[int], p: int) -> Floats:
-    """w_j = sum_u L_j(beta_u): one weighted sum decodes (docs/protocol.md, eq. 7).
-
-    Reduced residues of shape (R,): sum_j w_j phi(alpha_j) = sum_u phi(beta_u) for phi of degree below R.
-    `alpha` are the points of the R responders.
-    """
-    return reduce(lagrange_basis(alpha, beta, p).sum(axis=0), p)
 
 
 def _product(x: Ints, p: int) -> Ints:

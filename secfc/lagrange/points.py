@@ -22,8 +22,7 @@ def evaluation_points(prime: Prime, *, n: int, coded: int) -> EvaluationPoints:
 
     With g the prime's primitive root and omega a root of unity of order 2**a >= max(n, ell + t), beta_u =
     omega**u and alpha_j = g omega**j. g has order p - 1, so it is no 4096-th root of unity, and no alpha is a
-    beta. With one root for both, 1 / (alpha_j - beta_u) is a function of j - u up to a factor, and encoding
-    is a cyclic convolution (`secfc.lagrange.fast`).
+    beta.
     """
     p, g = prime.p, prime.generator
     omega = pow(g, (p - 1) // order_of_root(max(n, coded)), p)

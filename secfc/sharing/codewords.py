@@ -6,6 +6,7 @@ product of two values of [x] and [y] is a value of <x y>, and the sum of two sha
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from math import prod
 
@@ -14,6 +15,7 @@ import numpy as np
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import ParameterError, SecFCError
 from secfc.field.array_types import Floats
+from secfc.field.fixed_point import quantise
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import PRIMES
 from secfc.field.residues import canonical, matmul, reduce
@@ -25,6 +27,23 @@ from secfc.lagrange.reed_solomon import ReedSolomon
 
 _COMBINATIONS = 2
 """Combinations of a prime's columns: two leave a wrong share unnoticed with probability p**-2."""
+
+
+def segment_width(d: int, ell: int) -> int:
+    """Columns of a segment, ceil(d / ell). The last segment is padded with zeros."""
+    return -(-d // ell)
+
+
+def split(rows: Floats, ell: int) -> Floats:
+    """The ell segments of rows (m, d), shape (ell, ceil(d / ell), m), padded with zeros at the end.
+
+    Zeros add nothing to a squared distance.
+    """
+    m, d = rows.shape
+    width = segment_width(d, ell)
+    padded = np.zeros((ell * width, m))
+    padded[:d] = rows.T
+    return padded.reshape(ell, width, m)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +73,11 @@ class Codewords:
     def wide(self) -> int:
         """Values that determine <x>, R = 2 (ell + t) - 1."""
         return 2 * self.narrow - 1
+
+    def segments(self, rows: Floats, unit: Fraction) -> Floats:
+        """Those of rows, shape (m, d), divided by the unit and rounded: shape (P, ell, width * m)."""
+        whole = split(quantise(rows, unit), self.ell).reshape(1, self.ell, -1)
+        return reduce(whole, self.moduli)
 
     def deal(self, values: Floats, kernels: Kernels, out: Bytes | None = None) -> Bytes:
         """Packed shares for all holders, shape (n, P, 3 * size), of segments and then masks.

@@ -4,15 +4,15 @@
 
     call      = SHA-256("secfc deposits 1" | run (16) | agreement (32) | most rows of each owner (4 each))
     head      = owner (4) | rows (4) | X25519 key (32) | SHA-256 of the sealed piece of each member (32 each)
-    proof     = values of random combinations at the first ell + t members, packed residues
+    proof     = segments and masks of random combinations, packed residues (P, ell + t, COVERS)
     deposit   = head | proof | signature of "secfc deposit 1" | call | head | proof (64) | sealed piece
-    piece     = shares, packed residues (P, width, rows) | covers, (P, COVERS, 1)
+    piece     = packed residues modulo each prime: shares (width, rows), and those of COVERS covers
     labels    = 16 random bytes | sealed shares of the owner's labels, packed residues (k, rows)
 
 Head, proof and signature are the same for all members. Each member has its own piece, sealed by a `Channel`
-between the owner's fresh key and the member's identity. The coefficients of the combinations follow from the
-call and the head, which fix every piece. So each member can check alone that its shares and covers lie on the
-same polynomials as those of all others (docs/proofs.md, "Deposits are consistent").
+between the owner's fresh key and the member's identity. The coefficients of the proof (`secfc.sharing.proof`)
+follow from the call and the head, which fix every piece. So each member can check alone that its shares and
+covers lie on the same polynomials as those of all others.
 """
 
 import hashlib
@@ -26,7 +26,6 @@ from typing import Self
 import numpy as np
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from numpy.typing import NDArray
 
 from secfc.crypto.channel import TAG_BYTES, Channel, Channels
 from secfc.crypto.handshake import DIGEST_BYTES, Session
@@ -35,18 +34,15 @@ from secfc.crypto.key_map import x25519_key
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError, TooManyFaultsError
 from secfc.field.array_types import Floats, Labels
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, packed_bytes, unpack
-from secfc.field.primes import PRIMES, primes_of
-from secfc.field.residues import reduce
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, packed_bytes
+from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
-from secfc.kernels.interface import Bytes
 from secfc.kmeans.sets import labels_of_bits
-from secfc.lagrange.sharer import Sharer
 from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.job import Job
 from secfc.sharing.codewords import Codewords
-from secfc.sharing.deposit_proof import COVERS, at_a_time, combinations, proof_of, weights_of
-from secfc.sharing.residue_bytes import from_bytes, size_of
+from secfc.sharing.proof import COVERS, agrees, coefficients, sums, with_covers
+from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 from secfc.sharing.row_checks import check_rows
 
 _CALL, _DEPOSIT, _CHECK = b"secfc deposits 1", b"secfc deposit 1", b"secfc deposit check 1"
@@ -84,9 +80,9 @@ class Call:
         return primes_of(self.job.residues(sum(self.most_rows)))
 
     @cached_property
-    def label_code(self) -> Codewords:
-        """Of shares of labels, which are modulo the first prime."""
-        return Codewords(n=self.job.n, t=self.job.t, ell=self.job.ell, primes=self.primes[:1])
+    def code(self) -> Codewords:
+        """Of shares of rows. Those of labels are modulo the first prime."""
+        return Codewords(n=self.job.n, t=self.job.t, ell=self.job.ell, primes=self.primes)
 
     @cached_property
     def members(self) -> list[bytes]:
@@ -99,11 +95,6 @@ class Call:
         return [X25519PublicKey.from_public_bytes(key) for key in self.members]
 
     @cached_property
-    def proof(self) -> tuple[int, int, int]:
-        """The shape of a proof: residues of each combination at the first ell + t members."""
-        return len(self.primes), COVERS, self.job.ell + self.job.t
-
-    @cached_property
     def head_bytes(self) -> int:
         """Bytes of a head."""
         return _HEAD.size + DIGEST_BYTES * self.job.n
@@ -111,12 +102,11 @@ class Call:
     @cached_property
     def signed_bytes(self) -> int:
         """Bytes of the part that is the same for all members."""
-        return self.head_bytes + packed_bytes(self.proof) + SIGNATURE_BYTES
+        return self.head_bytes + size_of(self.code.narrow * COVERS, self.primes) + SIGNATURE_BYTES
 
     def piece_bytes(self, rows: int) -> int:
         """Bytes of a sealed piece."""
-        covers = packed_bytes((len(self.primes), COVERS, 1))
-        return packed_bytes((len(self.primes), self.job.width, rows)) + covers + TAG_BYTES
+        return size_of(self.job.width * rows + COVERS, self.primes) + TAG_BYTES
 
     def deposit_bytes(self, rows: int) -> int:
         """Bytes of a deposit of `rows` rows at one member."""
@@ -142,9 +132,10 @@ class Call:
             owner = int.from_bytes(deposit[:4], "little")
             raise SealError(f"deposit of owner {owner}: not signed by it for this call") from None
 
-    def seed(self, head: bytes) -> bytes:
-        """Seed of the coefficients of a deposit."""
-        return hashlib.sha256(_CHECK + self.digest + head).digest()
+    def coefficients(self, head: bytes, rows: int) -> Floats:
+        """The coefficients of a deposit's proof."""
+        seed = hashlib.sha256(_CHECK + self.digest + head).digest()
+        return coefficients(seed, self.job.width * rows, self.code.moduli)
 
     def channel(self, secret: bytes, *, owner: int, ephemeral: bytes, member: int, me: int) -> Channel:
         """The channel of an owner and a member that share `secret`. `me` is `member`, or 0 at the owner."""
@@ -201,22 +192,15 @@ class Owner:
         call, job, number = self._call, self._call.job, self._number
         if not self._rows.shape[0]:
             raise SecFCError(f"owner {number}: it has dealt its rows")
-        sharer = Sharer(job=job, primes=call.primes, masks=MaskSource(), kernels=self._kernels)
-        dealt = sharer.deal(self._rows, COVERS)
+        code, masks, kernels = call.code, MaskSource(), self._kernels
+        values = with_covers(code, code.segments(self._rows, job.unit), masks, kernels)
         self._rows = self._rows[:0].copy()
-        pieces = [
-            self._channel(j).seal(_PIECE, part=0, payload=own.data).payload for j, own in enumerate(dealt, 1)
-        ]
+        dealt = enumerate(code.deal(values, kernels), 1)
+        pieces = [self._channel(j).seal(_PIECE, part=0, payload=own.data).payload for j, own in dealt]
         digests = (hashlib.sha256(piece).digest() for piece in pieces)
         head = b"".join((_HEAD.pack(number, self._count, self._ephemeral), *digests))
-        shape = len(call.primes), job.width, self._count
-        shares, covers = np.split(dealt[: job.ell + job.t], [packed_bytes(shape)], axis=1)
-        said = head + proof_of(
-            call.seed(head),
-            shares.reshape(-1, *shape[:2], BYTES_PER_RESIDUE * self._count),
-            covers.reshape(-1, shape[0], BYTES_PER_RESIDUE * COVERS),
-            call.primes,
-        )
+        proof = sums(values, call.coefficients(head, self._count), code.moduli)
+        said = head + to_bytes(proof, code.primes)
         said += self._identity.sign(_DEPOSIT + call.digest + said)
         return [b"".join((said, piece)) for piece in pieces]
 
@@ -228,7 +212,7 @@ class Owner:
         TooManyFaultsError for too few shares, or more wrong ones; CheatError if they are of no labels.
         """
         job, shares, size = self._call.job, dict[int, Floats](), self._call.job.k * self._count
-        code = self._call.label_code
+        code = self._call.code.first_prime()
         for member, copy in sealed.items():
             try:
                 fresh, ciphertext = copy[:_FRESH], copy[_FRESH:]
@@ -263,17 +247,14 @@ class Owner:
 class _Opened:
     """A deposit that a member has opened."""
 
-    owner: int
     rows: int
-    head: bytes = field(repr=False)
     said: bytes = field(repr=False)  # digest of the part that is the same for all members
-    proof: bytes = field(repr=False)
     channel: Channel
     piece: bytes = field(repr=False)
 
 
 class Intake:
-    """A member's deposits. Each is checked when it arrives, and proofs are checked together in blocks.
+    """A member's deposits. Each is checked when it arrives.
 
     What an owner has signed and what is wrong nevertheless counts against it: `refused` has the reason, and
     the owner is left out as a whole. What it has not signed is refused and forgotten, since anybody can send
@@ -294,15 +275,13 @@ class Intake:
     ) -> None:
         self._call, self._number, self._identity, self._kernels = call, number, identity, kernels
         self._known = known or {}
-        self._waiting: dict[int, _Opened] = {}  # their proofs are not checked yet
-        self._new = 0  # rows of these
         self._held: dict[int, _Opened] = {}
         self._closed = False
         self.refused: dict[int, str] = {}
         self._sealed: bytes | None = None
 
     def __repr__(self) -> str:
-        return f"Intake(number={self._number}, deposits={len(self._held) + len(self._waiting)})"
+        return f"Intake(number={self._number}, deposits={len(self._held)})"
 
     def knows(self, deposit: bytes) -> bool:
         """Whether this member has checked this very deposit before."""
@@ -327,7 +306,7 @@ class Intake:
         sealed = deposit[call.signed_bytes :]
         if not call.has_piece(deposit, self._number):
             raise SealError(f"deposit of owner {owner}: not the piece that it signed for this member")
-        if owner in self.refused or owner in self._held or owner in self._waiting:
+        if owner in self.refused or owner in self._held:
             raise MessageError(f"deposit of owner {owner}: a second one")
         try:
             secret = self._identity.secret_with(X25519PublicKey.from_public_bytes(ephemeral))
@@ -337,72 +316,29 @@ class Intake:
             piece = bytes(channel.open(_PIECE, part=0, sealed=sealed))
         except (SealError, ValueError):
             raise self._refuse(owner, "its piece cannot be opened") from None
-        opened = _Opened(
-            owner=owner,
-            rows=rows,
-            head=b"" if known else head,
-            said=call.said(deposit),
-            proof=b"" if known else deposit[call.head_bytes : call.signed_bytes - SIGNATURE_BYTES],
-            channel=channel,
-            piece=piece,
-        )
-        if known:
-            self._held[owner] = opened
-            return
-        self._waiting[owner] = opened
-        self._new += rows
-        if self._new >= at_a_time(call.job.width):
-            self.settle()
-
-    def settle(self) -> None:
-        """Check the proofs of all waiting deposits."""
-        waiting, self._waiting, self._new = list(self._waiting.values()), {}, 0
-        for block in _blocks(waiting, self._call.job.width):
-            for opened, right in zip(block, self._consistent(block), strict=True):
-                if right:
-                    opened.head = opened.proof = b""
-                    self._held[opened.owner] = opened
-                else:
-                    self._refuse(opened.owner, "its shares are not consistent")
+        if not known and not self._consistent(deposit, rows, piece):
+            raise self._refuse(owner, "its shares are not consistent")
+        self._held[owner] = _Opened(rows=rows, said=call.said(deposit), channel=channel, piece=piece)
 
     def _refuse(self, owner: int, reason: str) -> MessageError:
         self.refused[owner] = reason
         return MessageError(f"deposit of owner {owner}: {reason}")
 
-    def _consistent(self, block: Sequence[_Opened]) -> list[bool]:
-        """Whether all residues are below their primes, and all combinations agree with the proofs."""
-        call = self._call
-        primes, width, count = len(call.primes), call.job.width, len(block)
-        planes = _side_by_side([_shares_of(call, opened) for opened in block])
-        ends = [
-            np.frombuffer(opened.piece[packed_bytes((primes, width, opened.rows)) :], dtype=np.uint8)
-            for opened in block
-        ]
-        covers = unpack(np.stack(ends).reshape(count, primes, COVERS, BYTES_PER_RESIDUE))[..., 0]
-        said = np.frombuffer(b"".join(opened.proof for opened in block), dtype=np.uint8)
-        proofs = unpack(said.reshape(count, *call.proof[:2], -1))  # (B, P, COVERS, ell + t)
-        sums = combinations(
-            [call.seed(opened.head) for opened in block],
-            [opened.rows for opened in block],
-            planes,
-            call.primes,
-        )
-        right = np.ones(count, dtype=bool)
-        if self._kernels.refused(planes, call.primes) >= 0:
-            refused = [self._kernels.refused(_shares_of(call, opened), call.primes) for opened in block]
-            right &= np.array(refused) < 0
-        for index, p in enumerate(call.primes):
-            right &= (covers[:, index] < p).all(axis=1) & (proofs[:, index] < p).all(axis=(1, 2))
-            held = reduce(reduce(covers[:, index], p) + sums[index].T, p)
-            weights = weights_of(PRIMES[index], call.job.n, call.job.ell + call.job.t)[self._number - 1]
-            expected = reduce(reduce(reduce(proofs[:, index], p) * weights, p).sum(axis=-1), p)
-            right &= (reduce(held - expected, p) == 0).all(axis=1)
-        return right.tolist()
+    def _consistent(self, deposit: bytes, rows: int, piece: bytes) -> bool:
+        """Whether all residues are below their primes, and the shares agree with the proof."""
+        call, code = self._call, self._call.code
+        try:
+            shares = from_bytes(piece, (call.job.width * rows + COVERS,), code.primes)
+            said = deposit[call.head_bytes : call.signed_bytes - SIGNATURE_BYTES]
+            proof = from_bytes(said, (code.narrow, COVERS), code.primes)
+        except MessageError:
+            return False
+        factors = call.coefficients(deposit[: call.head_bytes], rows)
+        return agrees(code, self._number, shares, proof, factors)
 
     @property
     def held(self) -> dict[int, tuple[int, bytes]]:
         """Rows, and digest of the part that is the same for all members, by owner with a right deposit."""
-        self.settle()
         return {owner: (opened.rows, opened.said) for owner, opened in self._held.items()}
 
     def keep(self, named: Deposited) -> None:
@@ -421,17 +357,15 @@ class Intake:
 
         It is told the first row. Returns the row after the last one. SecFCError the second time.
         """
-        kept = list(self._held.values())
-        if any(not opened.piece for opened in kept):
+        if any(not opened.piece for opened in self._held.values()):
             raise SecFCError(f"member {self._number}: its deposits are in a run already")
-        for block in _blocks(kept, self._call.job.width):
-            planes = _side_by_side([_shares_of(self._call, opened)[:primes] for opened in block])
-            rows = planes.shape[2] // BYTES_PER_RESIDUE
-            shape = primes, self._call.job.width, rows
-            keep(PackedResidues(shape=shape, payload=planes.tobytes()), start)
-            start += rows
-            for opened in block:
-                opened.piece = b""
+        width = self._call.job.width
+        for opened in self._held.values():
+            every = np.frombuffer(opened.piece, dtype=np.uint8).reshape(len(self._call.primes), -1)
+            shares = every[:primes, : BYTES_PER_RESIDUE * width * opened.rows]
+            keep(PackedResidues(shape=(primes, width, opened.rows), payload=shares.tobytes()), start)
+            start += opened.rows
+            opened.piece = b""
         return start
 
     def seal_labels(self, shares: Floats, run: bytes = b"") -> bytes:
@@ -477,27 +411,3 @@ def sealed_labels_of(owners: Sequence[int], sealed: bytes, k: int) -> dict[int, 
 def digest_of(said: Mapping[int, bytes]) -> str:
     """Digest of the digests `said` of the owners' deposits."""
     return hashlib.sha256(_CALL + b"".join(said[owner] for owner in sorted(said))).hexdigest()
-
-
-def _blocks(deposits: Sequence[_Opened], width: int) -> list[list[_Opened]]:
-    """Groups of deposits to process together, with at most `at_a_time` rows, or one deposit with more."""
-    blocks: list[list[_Opened]] = []
-    room = 0
-    for opened in deposits:
-        if opened.rows > room:
-            blocks.append([])
-            room = at_a_time(width)
-        blocks[-1].append(opened)
-        room -= opened.rows
-    return blocks
-
-
-def _shares_of(call: Call, opened: _Opened) -> NDArray[np.uint8]:
-    """The packed shares of a deposit, (P, width, 3 * rows)."""
-    primes, width = len(call.primes), call.job.width
-    octets = np.frombuffer(opened.piece, dtype=np.uint8, count=packed_bytes((primes, width, opened.rows)))
-    return octets.reshape(primes, width, -1)
-
-
-def _side_by_side(planes: Sequence[NDArray[np.uint8]]) -> Bytes:
-    return planes[0] if len(planes) == 1 else np.concatenate(planes, axis=2)

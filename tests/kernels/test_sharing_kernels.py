@@ -7,11 +7,9 @@ from support.kernel_samples import (
     CLUSTERS,
     COLUMNS,
     LONG_ROWS,
-    NUMPY,
     ROWS,
     Guarded,
     P,
-    around,
     canonicals,
     congruent,
     each_modulus,
@@ -23,14 +21,7 @@ from support.kernel_samples import (
 
 from secfc.field.array_types import Floats
 from secfc.field.packing import pack, unpack
-from secfc.field.primes import PRIMES, Prime
 from secfc.kernels import Kernels
-from secfc.lagrange.basis import lagrange_basis
-from secfc.lagrange.fast import encoding_transform
-from secfc.lagrange.points import evaluation_points
-
-TRANSFORMED = 64
-"""Columns that compiled loops transform at a time."""
 
 
 class TestEncode:
@@ -65,38 +56,6 @@ class TestEncode:
     @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 1, 0), (2, 5, 0), (4, 4, 4)])
     def test_small_and_empty_shapes(self, shape: tuple[int, int, int]) -> None:
         self.assert_exact(reduced("anything", shape, P), reduced("anything", (3, shape[0]), P, 1), P)
-
-
-class TestEncodeByTransform:
-    def assert_equals_encode(self, prime: Prime, n: int, values: Floats) -> None:
-        coded, width, rows = values.shape
-        points = evaluation_points(prime, n=n, coded=coded)
-        expected = np.empty((n, width, 3 * rows), dtype=np.uint8)
-        NUMPY.encode(values, lagrange_basis(points.beta, points.alpha, prime.p), prime.p, expected)
-        transform = encoding_transform(prime, n=n, coded=coded)
-        for kernels in BOTH:
-            out = Guarded((n, width, 3 * rows))
-            kernels.encode_by_transform(values, transform, prime.p, out.array)
-            assert np.array_equal(out.check(), expected)
-
-    @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 9, 11, 16, 17, 64, 100])
-    @pytest.mark.parametrize("coded", [1, 2, 3, 4, 6, 9, 16, 17])
-    def test_any_number_of_clients_and_coded_values(self, n: int, coded: int) -> None:
-        self.assert_equals_encode(PRIMES[n % 8], n, reduced("either", (coded, 2, 5), PRIMES[n % 8].p))
-
-    @fills
-    @pytest.mark.parametrize("rows", [0, 1, *around(8, 16, TRANSFORMED, 2 * TRANSFORMED), 256, 257])
-    def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
-        self.assert_equals_encode(PRIMES[0], 11, reduced(fill, (6, 2, rows), P))
-
-    @pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
-    @fills
-    def test_the_largest_residues_of_every_prime(self, prime: Prime, fill: str) -> None:
-        self.assert_equals_encode(prime, 40, reduced(fill, (20, 1, 9), prime.p))
-
-    @pytest.mark.parametrize(("n", "coded"), [(255, 128), (256, 129), (257, 128), (1023, 512)])
-    def test_many_clients(self, n: int, coded: int) -> None:
-        self.assert_equals_encode(PRIMES[1], n, reduced("either", (coded, 1, 3), PRIMES[1].p))
 
 
 class TestStore:

@@ -11,8 +11,7 @@ from support.sweeps import tries
 
 from secfc.field.array_types import Floats
 from secfc.field.primes import PRIMES
-from secfc.lagrange.basis import decoding_weights, lagrange_basis
-from secfc.lagrange.points import evaluation_points, recovery_threshold
+from secfc.lagrange.basis import lagrange_basis
 
 MODULI = [prime.p for prime in PRIMES]
 P = MODULI[0]
@@ -81,48 +80,3 @@ class TestLagrangeBasis:
     def test_equal_nodes_are_refused(self) -> None:
         with pytest.raises(ValueError, match="nodes are not distinct"):
             lagrange_basis([1, 2, 1], [4], P)
-
-
-class TestDecodingWeights:
-    def test_three_clients_are_as_computed_by_hand(self) -> None:
-        # R = 3, ell = 1: the basis at beta = 3 over the nodes 0, 1, 2.
-        assert decoding_weights(alpha=[0, 1, 2], beta=[3], p=P).tolist() == [1.0, -3.0, 3.0]
-
-    @pytest.mark.parametrize("index", range(len(PRIMES)))
-    @pytest.mark.parametrize(("n", "t", "ell"), [(14, 4, 2), (5, 1, 1), (12, 2, 3)])
-    def test_weighted_sum_over_any_responders_is_the_sum_over_the_segments(
-        self, index: int, n: int, t: int, ell: int
-    ) -> None:
-        p = MODULI[index]
-        threshold = recovery_threshold(t, ell)
-        points = evaluation_points(PRIMES[index], n=n, coded=ell + t)
-        rng = np.random.default_rng(index)
-        subsets = [range(threshold), range(n - threshold, n)]
-        subsets += [rng.permutation(n)[:threshold].tolist() for _ in range(5)]
-        for number, subset in enumerate(subsets):
-            alpha = [points.alpha[j] for j in subset]
-            phi = random_polynomial(threshold, p, seed=number)
-            weights = decoding_weights(alpha=alpha, beta=points.beta[:ell], p=p)
-            decoded = sum(int(w) * evaluate(phi, a, p) for w, a in zip(weights, alpha, strict=True))
-            assert decoded % p == sum(evaluate(phi, b, p) for b in points.beta[:ell]) % p
-
-    def test_one_degree_more_than_the_responders_determine_is_not_decoded(self) -> None:
-        # phi = prod_j (x - alpha_j) vanishes at every responder, so any weights decode 0.
-        alpha, beta = [10, 20, 30], [1, 2]
-
-        def phi(x: int) -> int:
-            return (x - 10) * (x - 20) * (x - 30) % P
-
-        weights = decoding_weights(alpha=alpha, beta=beta, p=P)
-        assert sum(int(w) * phi(a) for w, a in zip(weights, alpha, strict=True)) == 0
-        assert sum(phi(b) for b in beta) % P != 0
-
-    def test_thousand_responders_decode(self) -> None:
-        ell, t = 3, 498
-        threshold = recovery_threshold(t, ell)
-        points = evaluation_points(PRIMES[0], n=threshold + 50, coded=ell + t)
-        alpha = points.alpha[50:]
-        phi = random_polynomial(threshold, P, seed=5)
-        weights = decoding_weights(alpha=alpha, beta=points.beta[:ell], p=P)
-        decoded = sum(int(w) * evaluate(phi, a, P) for w, a in zip(weights, alpha, strict=True))
-        assert decoded % P == sum(evaluate(phi, b, P) for b in points.beta[:ell]) % P

@@ -11,33 +11,34 @@ from secfc.crypto.randomness import MaskSource
 from secfc.field.array_types import Floats
 from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES, Prime, primes_of
-from secfc.field.residues import canonical, centred
 from secfc.kernels import choose
 from secfc.lagrange.basis import lagrange_basis
-from secfc.lagrange.points import evaluation_points
-from secfc.lagrange.sharer import Sharer
-from secfc.lagrange.sharing import recover, share
+from secfc.lagrange.points import EvaluationPoints, evaluation_points
 from secfc.protocol.job.making import make_job
+from secfc.sharing.codewords import Codewords
+from secfc.sharing.proof import COVERS, with_covers
+
+KEY = bytes(range(32))
 
 
 class Tiny:
-    """Five clients at a small prime, at which every mask can be tried; points chosen by hand."""
+    """Clients at a small prime, at which every mask can be tried; points chosen by hand."""
 
     def __init__(self, p: int, *, t: int, ell: int) -> None:
-        self.p, self.t, self.ell, self.n = p, t, ell, 5
-        self.beta = list(range(ell + t))
-        self.alpha = list(range(ell + t, ell + t + 5))
+        self.p, self.t, self.ell, self.n = p, t, ell, 2 * (ell + t) - 1
+        self.beta = tuple(range(ell))
+        self.alpha = tuple(range(ell + t, ell + t + self.n))
         assert max(self.alpha) < p
-        self.encoding = lagrange_basis(self.beta, self.alpha, p)
+        points = EvaluationPoints(beta=self.beta, alpha=self.alpha)
+        code = Codewords(n=self.n, t=t, ell=ell, primes=(p,))
+        self.encoding = code._matrix(points, p)[:, : ell + t] % p
         self.masks = np.array(list(product(range(p), repeat=t)))
         self.data = list(product(range(p), repeat=ell))
 
     def shares(self, data: tuple[int, ...]) -> Floats:
         """Canonical shares of one data value under every mask, shape (n, p**t)."""
-        p, count = self.p, len(self.masks)
-        segments = np.array([[centred(x, p)] * count for x in data], dtype=np.float64)[:, np.newaxis]
-        masks = np.where(self.masks > p // 2, self.masks - p, self.masks).T.astype(np.float64)
-        return canonical(share(segments, masks[:, np.newaxis], self.encoding, p), p)[:, 0]
+        segments = np.repeat(np.array(data)[:, np.newaxis], len(self.masks), axis=1)
+        return self.encoding @ np.concatenate([segments, self.masks.T]) % self.p
 
     def view(self, data: tuple[int, ...], clients: tuple[int, ...]) -> Counter[tuple[float, ...]]:
         """How often these clients together see each tuple of shares."""
@@ -100,11 +101,11 @@ class TestExhaustively:
     @each_tiny
     def test_any_ell_plus_t_shares_recover_every_datum(self, tiny: Tiny) -> None:
         for data in tiny.data:
-            shares = np.where((s := tiny.shares(data)) > tiny.p // 2, s - tiny.p, s)
+            shares = tiny.shares(data)
             for clients in combinations(range(tiny.n), min(tiny.n, tiny.ell + tiny.t)):
                 basis = lagrange_basis([tiny.alpha[j] for j in clients], tiny.beta[: tiny.ell], tiny.p)
-                recovered = canonical(recover(shares[list(clients), np.newaxis], basis, tiny.p), tiny.p)
-                assert (recovered[:, 0] == np.array(data)[:, np.newaxis]).all()
+                recovered = basis @ shares[list(clients)] % tiny.p
+                assert (recovered == np.array(data)[:, np.newaxis]).all()
 
     def test_masks_used_twice_do_show_the_difference_of_the_data(self) -> None:
         # Reason for using a mask only once: otherwise one client alone distinguishes equal rows from
@@ -115,15 +116,13 @@ class TestExhaustively:
 
 
 class TestRank:
-    @pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
     @pytest.mark.parametrize(("n", "t", "ell"), [(11, 4, 2), (11, 1, 5), (11, 5, 1), (9, 3, 2)])
-    def test_masks_of_any_t_clients_are_an_invertible_image(
-        self, prime: Prime, n: int, t: int, ell: int
-    ) -> None:
-        points = evaluation_points(prime, n=n, coded=ell + t)
-        basis = lagrange_basis(points.beta, points.alpha, prime.p).astype(np.int64)[:, ell:].tolist()
-        for clients in combinations(range(n), t):
-            assert rank([basis[j] for j in clients], prime.p) == t
+    def test_masks_of_any_t_clients_are_an_invertible_image(self, n: int, t: int, ell: int) -> None:
+        code = Codewords(n=n, t=t, ell=ell, primes=primes_of(len(PRIMES)))
+        for matrix, p in zip(code._dealing.astype(np.int64), code.primes, strict=True):
+            masks = matrix[:, ell : ell + t].tolist()
+            for clients in combinations(range(n), t):
+                assert rank([masks[j] for j in clients], p) == t
 
     @pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
     def test_any_ell_plus_t_clients_determine_the_polynomial(self, prime: Prime) -> None:
@@ -143,12 +142,12 @@ class TestStatistics:
     DATA = (0.0, 1.0, 8_000_000.0, -8_000_000.0)
 
     def sharing(self, value: float, index: int) -> Floats:
-        """Canonical shares of M equal rows of one column: n = 5, t = 2, ell = 1."""
-        prime = PRIMES[index]
-        points = evaluation_points(prime, n=5, coded=3)
-        basis = lagrange_basis(points.beta, points.alpha, prime.p)
-        masks = MaskSource(bytes([index]) * 32).uniform(prime.p, (2, 1, self.M))
-        return canonical(share(np.full((1, 1, self.M), value), masks, basis, prime.p), prime.p)[:, 0]
+        """Canonical shares of M equal rows of one column, modulo a prime: n = 5, t = 2, ell = 1."""
+        code = Codewords(n=5, t=2, ell=1, primes=primes_of(index + 1))
+        masks = MaskSource(bytes([index]) * 32).uniform(PRIMES[index].p, (2, self.M))
+        values = np.zeros((index + 1, 3, self.M))
+        values[index] = np.concatenate([np.full((1, self.M), value), masks])
+        return unpack(code.deal(values, choose(1))[:, index])
 
     @pytest.mark.parametrize("index", range(len(PRIMES)))
     @pytest.mark.parametrize("value", DATA)
@@ -170,22 +169,22 @@ class TestStatistics:
 
     def test_three_shares_of_equal_rows_are_recognised_as_dependent(self) -> None:
         # The same statistic on what t + 1 clients can compute, the datum itself: one bucket.
-        prime = PRIMES[0]
-        points = evaluation_points(prime, n=5, coded=3)
+        code = Codewords(n=5, t=2, ell=1, primes=primes_of(1))
         shares = self.sharing(8_000_000.0, 0)
-        basis = lagrange_basis(points.alpha[:3], points.beta[:1], prime.p)
-        data = canonical(recover(shares[:3, np.newaxis] - prime.p // 2, basis, prime.p), prime.p)
-        counts, _ = np.histogram(data, bins=128, range=(0, prime.p))
+        data = code.open({j: shares[j - 1][np.newaxis] for j in (1, 2, 3)}, wide=False)
+        counts, _ = np.histogram(data, bins=128, range=(0, PRIMES[0].p))
         assert chi_square(counts) > 1000
 
     def dealt(self, value: float, parts: int = 1) -> dict[int, list[Floats]]:
         """Shares of M equal rows that an owner deals, for each recipient and prime, all parts together."""
         job = make_job(n=5, k=2, t=2, ell=1, d=1, bound=1.0, precision=28, disclosure="coded")
-        primes = primes_of(job.residues(self.M))
-        sharer = Sharer(job=job, primes=primes, masks=MaskSource(bytes(range(32))), kernels=choose(1))
-        found = [sharer.share(np.full((self.M // parts, 1), value)) for _ in range(parts)]
-        planes = {j: [unpack(part[j - 1].planes()) for part in found] for j in range(1, 6)}
-        return {j: list(np.concatenate(own, axis=-1)[:, 0]) for j, own in planes.items()}
+        code, masks = Codewords(n=5, t=2, ell=1, primes=primes_of(job.residues(self.M))), MaskSource(KEY)
+        found = []
+        for _ in range(parts):
+            segments = code.segments(np.full((self.M // parts, 1), value), job.unit)
+            found.append(unpack(code.deal(with_covers(code, segments, masks, choose(1)), choose(1))))
+        planes = np.concatenate([one[..., :-COVERS] for one in found], axis=-1)
+        return {j: list(planes[j - 1]) for j in range(1, 6)}
 
     @pytest.mark.parametrize("value", [0.0, 1.0, -0.7])
     def test_shares_that_an_owner_deals_are_uniform(self, value: float) -> None:

@@ -11,43 +11,36 @@ from support.sweeps import tries
 
 from secfc.crypto.randomness import MaskSource
 from secfc.field.array_types import Floats
-from secfc.field.primes import PRIMES, Prime
-from secfc.field.residues import canonical, reduce
-from secfc.lagrange.basis import lagrange_basis
-from secfc.lagrange.points import EvaluationPoints, evaluation_points
-from secfc.lagrange.sharing import recover, segment_width, share, split
+from secfc.field.packing import unpack
+from secfc.field.primes import PRIMES, primes_of
+from secfc.kernels import choose
+from secfc.lagrange.points import evaluation_points
+from secfc.sharing.codewords import Codewords, segment_width, split
 
 laws = tries()
 SCHEMES = [(3, 1, 1), (5, 1, 2), (5, 2, 1), (11, 4, 2), (9, 1, 4), (12, 3, 3)]
 """(n, t, ell)"""
 
 each_scheme = pytest.mark.parametrize(("n", "t", "ell"), SCHEMES)
-each_prime = pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
+KERNELS = choose(0)
 
 
-class Scheme:
-    def __init__(self, prime: Prime, *, n: int, t: int, ell: int) -> None:
-        self.p, self.n, self.t, self.ell = prime.p, n, t, ell
-        self.points: EvaluationPoints = evaluation_points(prime, n=n, coded=ell + t)
-        self.encoding = lagrange_basis(self.points.beta, self.points.alpha, self.p)
-        self.rng = np.random.default_rng(n * 100 + t * 10 + ell)
-
-    def residues(self, *shape: int) -> Floats:
-        half = self.p // 2
-        return self.rng.integers(-half, half + 1, shape).astype(np.float64)
-
-    def share(self, segments: Floats, masks: Floats) -> Floats:
-        return share(segments, masks, self.encoding, self.p)
-
-    def recover(self, shares: Floats, clients: list[int]) -> Floats:
-        alpha = [self.points.alpha[j] for j in clients]
-        basis = lagrange_basis(alpha, self.points.beta[: self.ell], self.p)
-        return recover(shares[clients], basis, self.p)
+def code_of(n: int, t: int, ell: int) -> Codewords:
+    return Codewords(n=n, t=t, ell=ell, primes=primes_of(len(PRIMES)))
 
 
-def congruent(x: Floats, y: Floats, p: int) -> bool:
-    assert np.abs(x).max(initial=0) <= p / 2 + 4
-    return np.array_equal(canonical(reduce(x, p), p), canonical(reduce(y, p), p))
+def values_of(code: Codewords, count: int, size: int) -> Floats:
+    """Reduced residues modulo each prime, shape (P, count, size), some of the largest magnitude."""
+    rng = np.random.default_rng(code.n * 100 + code.t * 10 + code.ell)
+    tops = [(p + 8) // 2 for p in code.primes]
+    inner = [rng.integers(-top, top + 1, (count, size)) for top in tops]
+    edges = [rng.choice([-top, top], (count, size)) for top in tops]
+    return np.where(rng.random((count, size)) < 0.5, np.array(inner), np.array(edges)).astype(np.float64)
+
+
+def dealt(code: Codewords, values: Floats) -> dict[int, Floats]:
+    """Each holder's shares, shape (P, size), canonical."""
+    return {j: unpack(one) for j, one in enumerate(code.deal(values, KERNELS), 1)}
 
 
 class TestSplit:
@@ -82,99 +75,84 @@ class TestSplit:
         assert np.array_equal(rows, np.ones((2, 3)))
 
 
-class TestShare:
-    def test_line_is_as_computed_by_hand(self) -> None:
-        # n = 3, t = ell = 1, beta = (1, 2), alpha = (3, 4, 5): f(x) = 10 + (x - 1)(7 - 10).
-        p = PRIMES[0].p
-        basis = lagrange_basis([1, 2], [3, 4, 5], p)
-        shares = share(np.array([[[10.0]]]), np.array([[[7.0]]]), basis, p)
-        assert shares.ravel().tolist() == [4.0, 1.0, -2.0]
+class TestShares:
+    def test_a_line_is_as_computed_by_hand(self) -> None:
+        # n = 3, t = ell = 1: f(x) = 10 + 7 (x - beta).
+        code, p = Codewords(n=3, t=1, ell=1, primes=primes_of(1)), PRIMES[0].p
+        points = evaluation_points(PRIMES[0], n=3, coded=2)
+        found = dealt(code, np.array([[[10.0], [7.0]]]))
+        expected = [(10 + 7 * (a - points.beta[0])) % p for a in points.alpha]
+        assert [int(found[j][0, 0]) for j in (1, 2, 3)] == expected
 
-    @each_prime
     @each_scheme
-    def test_equals_the_lagrange_polynomial_of_galois(self, prime: Prime, n: int, t: int, ell: int) -> None:
-        scheme = Scheme(prime, n=n, t=t, ell=ell)
-        p = scheme.p
-        field = galois.GF(p, primitive_element=prime.generator, compile="python-calculate")
-        segments, masks = scheme.residues(ell, 2, 2), scheme.residues(t, 2, 2)
-        shares = scheme.share(segments, masks)
-        values = np.concatenate([segments, masks]).astype(np.int64) % p
-        for c, i in np.ndindex(2, 2):
-            polynomial = galois.lagrange_poly(field(scheme.points.beta), field(values[:, c, i]))
-            expected = polynomial(field(scheme.points.alpha))
-            assert canonical(shares[:, c, i], p).tolist() == expected.tolist()
+    def test_they_are_values_of_the_polynomial_of_galois(self, n: int, t: int, ell: int) -> None:
+        code = code_of(n, t, ell)
+        values = values_of(code, ell + t, 2)
+        found = dealt(code, values)
+        for index, prime in enumerate(PRIMES):
+            field = galois.GF(prime.p, primitive_element=prime.generator, compile="python-calculate")
+            points = evaluation_points(prime, n=n, coded=ell + t)
+            beta = field(points.beta[:ell])
+            for at in range(2):
+                own = values[index, :, at].astype(np.int64) % prime.p
+                masks = galois.Poly(field(own[ell:][::-1]))
+                polynomial = galois.lagrange_poly(beta, field(own[:ell])) + galois.Poly.Roots(beta) * masks
+                shares = [int(found[j][index, at]) for j in range(1, n + 1)]
+                assert shares == polynomial(field(points.alpha)).tolist()
 
-    @each_prime
     @each_scheme
-    def test_any_segments_at_the_largest_magnitude_are_encoded_exactly(
-        self, prime: Prime, n: int, t: int, ell: int
-    ) -> None:
-        scheme = Scheme(prime, n=n, t=t, ell=ell)
-        top = (scheme.p + 8) // 2
-        values = np.where(scheme.rng.integers(0, 2, (ell + t, 4)), top, -top)
-        shares = scheme.share(
-            values[:ell, np.newaxis].astype(np.float64), values[ell:, np.newaxis].astype(np.float64)
-        )
-        basis = scheme.encoding.astype(np.int64).astype(object)
-        expected = (basis @ values.astype(object)) % scheme.p
-        assert (canonical(shares[:, 0], scheme.p).astype(np.int64) == expected).all()
-
-    def test_more_than_128_coded_values_are_encoded_exactly(self) -> None:
-        scheme = Scheme(PRIMES[0], n=399, t=150, ell=50)
-        segments, masks = scheme.residues(50, 1, 2), scheme.residues(150, 1, 2)
-        shares = scheme.share(segments, masks)
-        values = np.concatenate([segments, masks])[:, 0].astype(np.int64).astype(object)
-        expected = scheme.encoding.astype(np.int64).astype(object) @ values % scheme.p
-        assert (canonical(shares[:, 0], scheme.p).astype(np.int64) == expected).all()
+    def test_zeros_are_shared_with_twice_the_degree(self, n: int, t: int, ell: int) -> None:
+        code = code_of(n, t, ell)
+        packed = code.deal_zeros(values_of(code, code.wide - ell, 3), KERNELS)
+        shares = {j: unpack(one) for j, one in enumerate(packed, 1)}
+        assert not code.open(shares, wide=True).any()
+        assert code.open({j: shares[j] for j in list(shares)[: code.narrow]}, wide=False).any()
 
     def test_no_rows_give_empty_shares(self) -> None:
-        scheme = Scheme(PRIMES[0], n=5, t=1, ell=2)
-        assert scheme.share(np.zeros((2, 3, 0)), np.zeros((1, 3, 0))).shape == (5, 3, 0)
-
-    def test_arguments_are_left_alone(self) -> None:
-        scheme = Scheme(PRIMES[0], n=5, t=1, ell=2)
-        x, r = scheme.residues(2, 2, 2), scheme.residues(1, 2, 2)
-        before = x.copy(), r.copy(), scheme.encoding.copy()
-        scheme.share(x, r)
-        assert all(np.array_equal(a, b) for a, b in zip(before, (x, r, scheme.encoding), strict=True))
+        code = code_of(5, 1, 2)
+        assert code.deal(np.zeros((len(PRIMES), 3, 0)), KERNELS).shape == (5, len(PRIMES), 0)
 
 
-class TestRecover:
-    @pytest.mark.parametrize("prime", PRIMES[:3], ids=lambda prime: str(prime.p))
+class TestRecovery:
     @each_scheme
-    def test_any_ell_plus_t_shares_give_the_segments(self, prime: Prime, n: int, t: int, ell: int) -> None:
-        scheme = Scheme(prime, n=n, t=t, ell=ell)
-        segments = scheme.residues(ell, 2, 3)
-        shares = scheme.share(segments, scheme.residues(t, 2, 3))
-        subsets = list(combinations(range(n), ell + t))
-        chosen = [subsets[0], subsets[-1], *scheme.rng.permutation(subsets)[:8].tolist()]
-        for clients in chosen:
-            assert congruent(scheme.recover(shares, list(clients)), segments, scheme.p)
+    def test_any_ell_plus_t_shares_give_the_segments(self, n: int, t: int, ell: int) -> None:
+        code = code_of(n, t, ell)
+        values = values_of(code, ell + t, 3)
+        shares, subsets = dealt(code, values), list(combinations(range(1, n + 1), ell + t))
+        expected = values[:, :ell] % code.moduli
+        for clients in (subsets[0], subsets[-1], *subsets[:: max(1, len(subsets) // 8)]):
+            assert np.array_equal(code.open({j: shares[j] for j in clients}, wide=False), expected)
 
     @each_scheme
-    def test_more_shares_than_needed_give_the_segments(self, n: int, t: int, ell: int) -> None:
-        scheme = Scheme(PRIMES[0], n=n, t=t, ell=ell)
-        segments = scheme.residues(ell, 1, 2)
-        shares = scheme.share(segments, scheme.residues(t, 1, 2))
-        assert congruent(scheme.recover(shares, list(range(n))), segments, scheme.p)
+    def test_weights_of_any_holders_give_the_sum_of_the_segments_of_a_product(
+        self, n: int, t: int, ell: int
+    ) -> None:
+        code = code_of(n, t, ell)
+        values = values_of(code, ell + t, 2)
+        shares, moduli = dealt(code, values), code.moduli[..., 0].astype(np.int64).astype(object)
+        squares = {j: one.astype(np.int64).astype(object) ** 2 for j, one in shares.items()}
+        expected = (values[:, :ell].astype(np.int64).astype(object) ** 2).sum(axis=1) % moduli
+        for holders in (tuple(range(1, code.wide + 1)), tuple(range(n - code.wide + 1, n + 1))):
+            weights = code.weights(holders).astype(np.int64).astype(object)
+            found = sum(weights[:, at : at + 1] * squares[j] for at, j in enumerate(holders))
+            assert (found % moduli == expected).all()
 
     @laws
     @given(
         data=st.data(),
         scheme=st.sampled_from(SCHEMES),
-        prime=st.sampled_from(PRIMES),
         m=st.integers(0, 3),
         d=st.integers(1, 9),
     )
     def test_recovers_rows_of_any_width(
-        self, data: st.DataObject, scheme: tuple[int, int, int], prime: Prime, m: int, d: int
+        self, data: st.DataObject, scheme: tuple[int, int, int], m: int, d: int
     ) -> None:
         n, t, ell = scheme
-        coded = Scheme(prime, n=n, t=t, ell=ell)
-        half = prime.p // 2
+        code, half = Codewords(n=n, t=t, ell=ell, primes=primes_of(1)), PRIMES[0].p // 2
         values = data.draw(st.lists(st.integers(-half, half), min_size=m * d, max_size=m * d))
-        clients = data.draw(st.permutations(range(n)))[: ell + t]
-        segments = split(np.array(values, dtype=np.float64).reshape(m, d), ell)
-        masks = MaskSource(bytes(32)).uniform(prime.p, (t, *segments.shape[1:]))
-        recovered = coded.recover(coded.share(segments, masks), clients)
-        assert congruent(recovered, segments, prime.p)
+        clients = data.draw(st.permutations(range(1, n + 1)))[: ell + t]
+        segments = split(np.array(values, dtype=np.float64).reshape(m, d), ell).reshape(1, ell, -1)
+        masks = MaskSource(bytes(32)).uniform(PRIMES[0].p, (1, t, segments.shape[2]))
+        shares = dealt(code, np.concatenate([segments, masks], axis=1))
+        found = code.open({j: shares[j] for j in clients}, wide=False)
+        assert np.array_equal(found, segments % PRIMES[0].p)

@@ -25,12 +25,12 @@ from secfc.crypto.randomness import MaskSource
 from secfc.drivers.in_process import run_in_process
 from secfc.field.primes import primes_of
 from secfc.kernels import choose
-from secfc.lagrange.sharer import Sharer
 from secfc.protocol.client import Client
 from secfc.protocol.job.cases import Union as UnionRows
-from secfc.protocol.job.making import make_job
 from secfc.protocol.server import Server
 from secfc.psu.field_sharing import Sharing
+from secfc.sharing.codewords import Codewords
+from secfc.sharing.proof import with_covers
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -214,7 +214,7 @@ def uses(monkeypatch):
     return Uses(monkeypatch)
 
 
-ALWAYS = {"protocol.parties.dealing", "protocol.program.stepping"}
+ALWAYS = {"protocol.parties.dealing", "protocol.program.stepping", "sharing.proof"}
 CODED = ALWAYS | {"protocol.server"}
 COMPARED = ALWAYS | {
     "comparing.batch",
@@ -275,22 +275,21 @@ def test_killed_around_calls_parties_hide_nothing_else_under_the_same(
 
 
 class TestTheRecords:
-    def sharer(self):
-        job = make_job(n=3, k=1, t=1, ell=1, d=2, bound=4.0, disclosure="coded")
-        return Sharer(job=job, primes=primes_of(2), masks=MaskSource(bytes(32)), kernels=choose(1))
+    def share(self, value, position=0):
+        code, masks = Codewords(n=3, t=1, ell=1, primes=primes_of(2)), MaskSource(bytes(32))
+        masks.position = position
+        return with_covers(code, np.full((2, 1, 6), float(value)), masks, choose(1))
 
     def test_show_a_mask_used_for_other_rows(self, uses):
-        self.sharer().share(np.zeros((3, 2)))
-        self.sharer().share(np.zeros((3, 2)))
+        self.share(0)
+        self.share(0)
         assert uses.again
-        with pytest.raises(AssertionError, match=r"^lagrange\.sharer"):
-            self.sharer().share(np.ones((3, 2)))
+        with pytest.raises(AssertionError, match=r"^sharing\.proof"):
+            self.share(1)
 
     def test_show_pieces_that_overlap(self, uses):
-        self.sharer().share(np.zeros((3, 2)))
-        sharer = self.sharer()
-        sharer._masks.position = 5
-        sharer.share(np.zeros((3, 2)))
+        self.share(0)
+        self.share(0, position=5)
         with pytest.raises(AssertionError):
             uses.check()
 

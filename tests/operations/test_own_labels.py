@@ -18,6 +18,7 @@ from secfc.operations.decoding.coded import Coded
 from secfc.operations.secure import Secure
 from secfc.protocol.parties import dealing
 from secfc.protocol.parties.party import Party
+from secfc.sharing import proof
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 
@@ -186,7 +187,7 @@ def test_a_piece_has_a_salt_under_its_digest():
     _, rows, start, k = drawn_case(4)
     net = Net(rows, start, k)
     net.run(carry=carry)
-    of_covers = size_of(dealing.COVERS, net.code.primes)
+    of_covers = size_of(proof.COVERS, net.code.primes)
     for recipient, data in pieces:
         digest = data[32 * (recipient - 1) : 32 * recipient]
         # A proof is of [x] alone, or of <0> too.
@@ -267,8 +268,8 @@ def test_a_dealer_that_proves_other_polynomials_to_one_holder_ends_the_run(monke
     real, send, ends, proofs, calls = Codewords._dealt, Party.send, [], [], count()
 
     def ones(seed, size, moduli):
-        ends.append(dealing._levels(size))
-        return np.ones((ends[-1], len(moduli), dealing.COVERS, dealing._WIDTH))
+        ends.append(proof.levels(size))
+        return np.ones((ends[-1], len(moduli), proof.COVERS, proof.WIDTH))
 
     def deal(code, values, kernels, first, out):
         shares = real(code, values, kernels, first, out)
@@ -280,19 +281,19 @@ def test_a_dealer_that_proves_other_polynomials_to_one_holder_ends_the_run(monke
     def prove(me, recipient, tag, data):
         if (me.number, recipient, tag) == (2, 1, "piece"):
             primes, start = me.code.primes, 32 * me.code.n
-            end = start + size_of(me.code.narrow * dealing.COVERS, primes)
-            said = from_bytes(data[start:end], (me.code.narrow, dealing.COVERS), primes).copy()
-            said[:, 0] += dealing.COVERS ** (ends[-1] - 1)  # what 1 more of the first value adds
+            end = start + size_of(me.code.narrow * proof.COVERS, primes)
+            said = from_bytes(data[start:end], (me.code.narrow, proof.COVERS), primes).copy()
+            said[:, 0] += proof.COVERS ** (ends[-1] - 1)  # what 1 more of the first value adds
             said %= np.array(primes)[:, np.newaxis, np.newaxis]
             data = bytes(data[:start]) + to_bytes(said, primes) + bytes(data[end:])
-            proofs.append(data[: end + size_of((me.code.wide - me.code.ell) * dealing.COVERS, primes)])
+            proofs.append(data[: end + size_of((me.code.wide - me.code.ell) * proof.COVERS, primes)])
         elif (me.number, recipient, tag) == (2, 1, "root"):
             data = hashlib.sha256(proofs[0]).digest()
         send(me, recipient, tag, data)
 
     _, rows, start, k = drawn_case(4)
     net = Net(rows, start, k)
-    monkeypatch.setattr(dealing, "_coefficients", ones)
+    monkeypatch.setattr(dealing, "coefficients", ones)
     monkeypatch.setattr(Codewords, "_dealt", deal)
     monkeypatch.setattr(Party, "send", prove)
     with pytest.raises(CheatError, match=r"^party \d saw other numbers opened before step \d+$"):

@@ -22,7 +22,7 @@ from secfc.operations.signs import HiddenBits
 from secfc.operations.starts import plus_plus
 from secfc.protocol.parties import dealing, random_sharings
 from secfc.protocol.parties.party import Party
-from secfc.sharing import codewords
+from secfc.sharing import codewords, proof
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared
 
@@ -46,11 +46,10 @@ def stand_in(monkeypatch):
         return SimpleNamespace(key=lambda *use: Drawn(me, owners, me.step, phase, *use))
 
     monkeypatch.setattr(codewords, "PRIMES", (Prime(P, 3),))
-    coefficients = dealing._coefficients
-    monkeypatch.setattr(dealing, "COVERS", 2)
-    monkeypatch.setattr(
-        dealing, "_coefficients", lambda seed, size, moduli: coefficients(bytes(32), size, moduli)
-    )
+    for module in (dealing, proof):
+        monkeypatch.setattr(module, "COVERS", 2)
+    fixed = proof.coefficients
+    monkeypatch.setattr(dealing, "coefficients", lambda seed, size, moduli: fixed(bytes(32), size, moduli))
     monkeypatch.setattr(random_sharings, "LEAST", 0)
     monkeypatch.setattr(Party, "together", together)
     monkeypatch.setattr(Party, "keys", keys)

@@ -13,7 +13,6 @@ import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.errors import CheatError, LimitError, RangeError, TooManyFaultsError
 from secfc.field.packing import pack_canonical, unpack
-from secfc.lagrange.sharing import split
 from secfc.operations.beginning import rows as sharing
 from secfc.operations.decoding import distances, kept
 from secfc.protocol.job.limits import Limits
@@ -22,6 +21,7 @@ from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import Party
 from secfc.protocol.program.stepping import letters_of, packed
 from secfc.protocol.states import State
+from secfc.sharing.codewords import split
 
 _RNG = np.random.default_rng(3)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) + 4 * _RNG.integers(0, 2, (m, 1)) for m in (4, 5, 3, 6, 2)]

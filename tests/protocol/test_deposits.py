@@ -21,14 +21,12 @@ from secfc.errors import (
 from secfc.field.packing import unpack
 from secfc.field.primes import primes_of
 from secfc.kernels import choose
-from secfc.lagrange.sharer import Sharer
 from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.making import changed_job, make_job
-from secfc.sharing import deposit_proof, deposits
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.complete import complete
-from secfc.sharing.deposit_proof import COVERS
 from secfc.sharing.deposits import Call, Intake, Owner, label_shares_of, sealed_labels_of
+from secfc.sharing.proof import COVERS
 
 _RNG = np.random.default_rng(51)
 ROWS = [_RNG.normal(size=(m, 3)).round(2) for m in (4, 1, 6, 300)]
@@ -73,25 +71,35 @@ def party():
 
 
 def dealt(party, *, changed=None, number=1, **more):
-    """An owner's deposits. `changed` changes the shares or covers before they are sealed."""
+    """An owner's deposits. `changed` changes the pieces of all members before they are sealed."""
     owner = party.owner(number, **more)
     if changed is None:
         return owner.deposit()
+    real = Codewords.deal
+
+    def deal(code, values, kernels):
+        pieces = real(code, values, kernels)
+        changed(pieces)
+        return pieces
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deposits, "Sharer", lambda **given: changed(Sharer(**given)))
+        patch.setattr(Codewords, "deal", deal)
         return owner.deposit()
 
 
-class Changed:
-    """A sharer with one wrong byte for a member: in shares for `at` from 0 on, in covers up to -1."""
+def wrong_byte(member, at=0):
+    """One wrong byte for a member: in shares for `at` from 0 on, in covers up to -1."""
 
-    def __init__(self, sharer, *, member, at=0):
-        self._sharer, self._member, self._at = sharer, member, at
+    def change(pieces):
+        pieces[member - 1, 0, at] ^= 1
 
-    def deal(self, rows, covers):
-        found = self._sharer.deal(rows, covers)
-        found[self._member - 1, self._at] ^= 1
-        return found
+    return change
+
+
+def refused(intake, deposit):
+    with pytest.raises(MessageError, match=r"its shares are not consistent$"):
+        intake.take(deposit)
+    return intake.refused
 
 
 def taken(intake, *given):
@@ -102,32 +110,33 @@ def taken(intake, *given):
 
 @pytest.mark.parametrize("member", range(1, JOB.n + 1))
 @pytest.mark.parametrize("at", [pytest.param(0, id="share"), pytest.param(-3, id="cover")])
-def test_shares_that_lie_on_no_polynomial_are_found_by_each_member_that_has_one(party, at, member):
-    """The first ell + t members' combinations are the proof. A change at one of them shows at all others."""
-    given = dealt(party, changed=lambda sharer: Changed(sharer, member=member, at=at))
-    found = {j: taken(intake, given[j - 1]).held for j, intake in party.intakes.items()}
-    wrong = {j for j, held in found.items() if not held}
-    first = set(range(1, JOB.ell + JOB.t + 1))
-    assert wrong == ({member} if member not in first else set(range(1, JOB.n + 1)) - first)
+def test_shares_that_lie_on_no_polynomial_are_found_by_the_member_that_has_one(party, at, member):
+    given = dealt(party, changed=wrong_byte(member, at))
+    for j, intake in party.intakes.items():
+        if j == member:
+            assert refused(intake, given[j - 1]) == {1: "its shares are not consistent"}
+            assert not intake.held
+        else:
+            assert list(taken(intake, given[j - 1]).held) == [1]
 
 
-@pytest.mark.parametrize("rows", [1 << 20, 100])
-def test_rows_are_checked_some_at_a_time(party, monkeypatch, rows):
-    monkeypatch.setattr(deposit_proof, "_DRAWN", rows)
+def test_a_wrong_share_of_the_last_row_is_found(party):
     intake = taken(party.intake(7), *(party.owner(j).deposit()[6] for j in range(1, 5)))
     assert {owner: rows for owner, (rows, _) in intake.held.items()} == {1: 4, 2: 1, 3: 6, 4: 300}
     last = 3 * (2 * 300 - 1)
-    given = dealt(party, number=4, changed=lambda sharer: Changed(sharer, member=7, at=last))
-    assert taken(party.intake(7), given[6]).held == {}
+    assert refused(party.intake(7), dealt(party, number=4, changed=wrong_byte(7, last))[6])
 
 
 @pytest.mark.parametrize("number", [1, 4])
 def test_an_owner_of_inconsistent_shares_is_left_out_as_a_whole_and_others_stay(party, number):
     intakes = party.intakes
     for owner in (1, 2, 4):
-        changed = (lambda sharer: Changed(sharer, member=7, at=5)) if owner == number else None
+        changed = wrong_byte(7, 5) if owner == number else None
         for j, deposit in enumerate(dealt(party, number=owner, changed=changed), 1):
-            intakes[j].take(deposit)
+            if (owner, j) == (number, 7):
+                refused(intakes[j], deposit)
+            else:
+                intakes[j].take(deposit)
     found = complete(party.call, intakes)
     rows = [4, 1, 0, 300]
     rows[number - 1] = 0
@@ -135,29 +144,20 @@ def test_an_owner_of_inconsistent_shares_is_left_out_as_a_whole_and_others_stay(
     assert found.left_out == {number: "member 7: its shares are not consistent"}
 
 
-class Above(Changed):
-    """A sharer that adds the first prime to a residue of a member, if the sum fits three bytes."""
-
-    def deal(self, rows, covers):
-        found = self._sharer.deal(rows, covers)
-        own, p = found[self._member - 1], deposits.PRIMES[0].p
-        values = unpack(own[: 3 * JOB.width * len(rows)])
-        for at in np.flatnonzero(values < (1 << 24) - p)[:1].tolist():
-            own[3 * at : 3 * at + 3] = list(int(values[at] + p).to_bytes(3, "little"))
-        return found
-
-
 def test_a_residue_that_is_not_below_its_prime_is_refused_though_it_is_consistent(party):
     """Residue plus prime fits three bytes for some of 600 residues. If for none, another deposit is dealt."""
-    below = deposits.PRIMES[0].p
-    while True:
-        given = dealt(party, number=4, changed=lambda sharer: Above(sharer, member=7))[6]
-        intake = party.intake(7)
-        intake.take(given)
-        (opened,) = intake._waiting.values()
-        if (unpack(deposits._shares_of(party.call, opened)[0]) >= below).any():
-            break
-    assert (intake.held, intake.refused) == ({}, {4: "its shares are not consistent"})
+    p, above = party.call.primes[0], []
+
+    def change(pieces):
+        own = pieces[6, 0]
+        values = unpack(own[: 3 * JOB.width * 300])
+        for at in np.flatnonzero(values < (1 << 24) - p)[:1].tolist():
+            own[3 * at : 3 * at + 3] = list(int(values[at] + p).to_bytes(3, "little"))
+            above.append(at)
+
+    while not above:
+        given = dealt(party, number=4, changed=change)[6]
+    assert refused(party.intake(7), given) == {4: "its shares are not consistent"}
 
 
 def test_the_proof_of_other_rows_does_not_fit(party):
@@ -166,8 +166,7 @@ def test_the_proof_of_other_rows_does_not_fit(party):
     proof = second[0][call.head_bytes : call.signed_bytes - 64]
     said = first[0][: call.head_bytes] + proof
     said += party.identities[0].sign(b"secfc deposit 1" + call.digest + said)
-    intake = taken(party.intake(7), said + first[6][call.signed_bytes :])
-    assert (intake.held, intake.refused) == ({}, {1: "its shares are not consistent"})
+    assert refused(party.intake(7), said + first[6][call.signed_bytes :])
 
 
 class TestRefusals:
@@ -401,7 +400,7 @@ def test_masks_are_fresh_for_each_deposit(party):
     pieces = []
     for _ in range(2):
         intake = taken(party.intake(3), party.owner(4).deposit()[2])
-        (opened,) = intake._waiting.values()
+        (opened,) = intake._held.values()
         pieces.append(np.frombuffer(opened.piece, dtype=np.uint8).reshape(-1, 3))
     assert (pieces[0] == pieces[1]).all(axis=1).mean() < 0.01
 
@@ -415,23 +414,6 @@ def test_a_proof_shows_nothing_of_the_rows(party):
     values = [unpack(proof.reshape(-1, 3))[:, 0] for proof in proofs]
     assert len(values[0]) == len(call.primes) * COVERS * (JOB.ell + JOB.t)
     assert (values[0] != values[1]).mean() > 0.99
-
-
-def test_any_t_members_shares_and_covers_fit_any_proof(party):
-    """Given the views of t members, the proof at the others is uniform: covers have ell + t free values."""
-    call = party.call
-    for index in range(len(call.primes)):
-        weights = deposit_proof.weights_of(deposits.PRIMES[index], JOB.n, JOB.ell + JOB.t)
-        p = call.primes[index]
-        # For any t members, ell values of a cover stay free: their rows of the basis are independent.
-        for pair in ((0, 1), (0, 6), (5, 6), (2, 4)):
-            chosen = weights[list(pair)].astype(np.int64) % p
-            minors = [
-                (int(chosen[0, a]) * int(chosen[1, b]) - int(chosen[0, b]) * int(chosen[1, a])) % p
-                for a in range(4)
-                for b in range(a)
-            ]
-            assert any(minors)
 
 
 def test_nothing_of_a_deposit_is_in_a_repr(party):

@@ -23,7 +23,6 @@ from secfc.errors import (
     SealError,
     TooManyFaultsError,
 )
-from secfc.lagrange.sharing import split
 from secfc.operations.beginning import rows as sharing
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Plan, Step, StepNotice, StepReport
@@ -34,6 +33,7 @@ from secfc.protocol.parties.party import Party
 from secfc.protocol.program.stepping import letters_of, packed
 from secfc.protocol.states import State
 from secfc.report.fault_texts import described_faults
+from secfc.sharing.codewords import split
 
 _RNG = np.random.default_rng(3)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) + 4 * _RNG.integers(0, 2, (m, 1)) for m in (4, 5, 3, 6, 2)]

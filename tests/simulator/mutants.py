@@ -46,10 +46,10 @@ class Mutant:
 MUTANTS = (
     Mutant(
         "reused mask",
-        "secfc.lagrange.sharer",
-        "masks = self._masks.uniform(p, (job.t, job.width, b + more), self._kernels)",
-        "masks = vars(self).setdefault((p, b), "
-        "self._masks.uniform(p, (job.t, job.width, b + more), self._kernels))",
+        "secfc.sharing.proof",
+        "of_prime[code.ell :] = masks.uniform(p, (code.t, size + COVERS), kernels)",
+        "of_prime[code.ell :] = vars(masks).setdefault((p, size), "
+        "masks.uniform(p, (code.t, size + COVERS), kernels))",
     ),
     Mutant(
         "tie the other way",
@@ -83,9 +83,9 @@ MUTANTS = (
     ),
     Mutant(
         "no masks",
-        "secfc.lagrange.sharer",
-        "values[job.ell :] = masks",
-        "values[job.ell :] = 0",
+        "secfc.sharing.proof",
+        "of_prime[code.ell :] = masks.uniform(p, (code.t, size + COVERS), kernels)",
+        "of_prime[code.ell :] = 0",
     ),
     Mutant(
         "seals of all purposes alike",
@@ -95,9 +95,9 @@ MUTANTS = (
     ),
     Mutant(
         "unchecked proofs",
-        "secfc.protocol.parties.dealing",
-        "if reduce(own - code.at_holder(me.number, of_one, zeros=bool(zeros)), code.moduli).any():",
-        "if False:",
+        "secfc.sharing.proof",
+        "return not reduce(own - code.at_holder(holder, proof, zeros=zeros), code.moduli).any()",
+        "return True",
     ),
     Mutant(
         "rows of a lost dealer in the place of others",

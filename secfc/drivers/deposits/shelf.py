@@ -60,10 +60,8 @@ class Shelf:
             except (MessageError, StorageError) as error:
                 not_taken[number] = str(error)
             if size >= _BLOCK_BYTES:
-                intake.settle()
                 yield Block(intake=intake, names=names, not_taken=not_taken)
                 intake, names, not_taken, size = self._intake(), {}, {}, 0
-        intake.settle()
         yield Block(intake=intake, names=names, not_taken=not_taken)
 
     def _intake(self) -> Intake:

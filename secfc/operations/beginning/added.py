@@ -19,12 +19,12 @@ from secfc.field.array_types import Floats, Shares
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import pack
 from secfc.field.residues import reduce
-from secfc.lagrange.sharing import split
 from secfc.operations.beginning.rows import BLOCK, Covers, SharedRows, set_aside
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.dealing import Dealings, dealt_by_owners
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
+from secfc.sharing.codewords import split
 from secfc.sharing.own_rows import UNION_IS_OPEN, OwnRows
 from secfc.sharing.rows import Allocate, Rows
 from secfc.sharing.shared import Shared

@@ -12,10 +12,7 @@ import numpy as np
 
 from secfc.errors import TooManyFaultsError
 from secfc.field.array_types import Floats, Ints, Shares
-from secfc.field.fixed_point import quantise
 from secfc.field.packing import pack
-from secfc.field.residues import reduce
-from secfc.lagrange.sharing import split
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.dealing import Dealings, Dealt, dealt_by_owners
 from secfc.protocol.parties.party import Party
@@ -88,7 +85,7 @@ def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, N
             break
         own = None
         if me.number in sizes and rows_left is not None:
-            own = _segments(me, rows_left[first : first + step], given.unit)
+            own = me.code.segments(rows_left[first : first + step], given.unit)
         dealings = yield from dealt_by_owners(me, sizes, own)
         if held is not None:
             for owner in sizes:
@@ -111,11 +108,6 @@ def _part(own: slice, first: int, step: int) -> slice:
     """The rows of a block, among all rows."""
     start = own.start + first
     return slice(start, min(start + step, own.stop)) if start < own.stop else _NONE
-
-
-def _segments(me: Party, rows: Floats, unit: Fraction) -> Floats:
-    segments = split(quantise(rows, unit), me.code.ell).reshape(1, me.code.ell, -1)
-    return reduce(segments, me.code.moduli)
 
 
 def _store(me: Party, dealt: Dealt | None, held: Shares, rows: slice) -> None:

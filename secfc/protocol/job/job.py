@@ -22,7 +22,6 @@ from secfc.field.array_types import Labels
 from secfc.field.fixed_point import quantised_radius, scale_exponent, unit_of
 from secfc.field.primes import residues_needed
 from secfc.lagrange.points import recovery_threshold
-from secfc.lagrange.sharing import segment_width
 from secfc.operations.beginning.random_sums import bounded_residues
 from secfc.operations.ending.fit import fit_residues
 from secfc.operations.pairs import pair_residues
@@ -40,6 +39,7 @@ from secfc.protocol.job.cases import (
     Union,
 )
 from secfc.psu.plan import UnionPlan
+from secfc.sharing.codewords import segment_width
 
 _USUAL_ITERATIONS = 16  # of a start, to estimate the work of a run
 

@@ -1,46 +1,34 @@
 """Deals shares, and proves that they lie on polynomials together with what all other holders got.
 
-A dealer sends every holder a piece, shares of [x] and of zeros <0>, with a proof, and tells everybody a
-digest of the proof and all pieces. Coefficients r follow from a hash of the digests of all pieces (`_seed`).
-Covers are uniform sharings that it dealt too. For each the proof has the polynomial cover + sum r x
-(`_sums`), and a holder checks its own shares. A cover hides the sum. Opens nothing. What dealers that may be
-lost tell all passes through the coordinator, so one that lies cannot tell parties different things. Who
-refuses pieces says so.
-
-A dealer can try other coefficients by dealing again, as with a deposit. So there are as many covers: a try
-leaves a wrong share unnoticed with a probability of at most 9 q^6, q = 2^-23.98, which is below 2^-140. The
-hash depends on the dealer, the step and all that was opened before, so no tries are made ahead. A dealer that
-tells parties different digests is found in the next step, because all parties note what they got
-(`secfc.protocol.parties.inbox`).
+A dealer sends every holder a piece, shares of [x] and of zeros <0>, with a proof (`secfc.sharing.proof`),
+and tells everybody a digest of the proof and all pieces. Coefficients follow from a hash of the digests of
+all pieces, of the dealer, the step and all that was opened before (`_seed`), so no tries are made ahead.
+Opens nothing. What dealers that may be lost tell all passes through the coordinator, so one that lies cannot
+tell parties different things. Who refuses pieces says so. A dealer that tells parties different digests is
+found in the next step, because all parties note what they got (`secfc.protocol.parties.inbox`).
 """
 
 import hashlib
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import prod
 
 import numpy as np
 
 from secfc.comparing.role import Data
-from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError, PartyError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE, unpack
-from secfc.field.residues import BLOCK, reduce
+from secfc.field.residues import reduce
 from secfc.kernels.interface import Bytes
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
+from secfc.sharing.proof import COVERS, agrees, coefficients, sums, with_covers
 from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 from secfc.sharing.shared import Shared
 
-COVERS = 6
 _DIGEST = 32
-_WORD = np.dtype("<i4")
-_WIDTH = BLOCK // 2
-"""Numbers that are combined at a time: so many products of a canonical and a reduced residue are exact."""
-
 _SALT = 32
 """Random bytes of each piece. Without them a digest of another's piece would confirm a guess of what is
 shared, because t shares, the proof and the guess determine that piece."""
@@ -152,9 +140,9 @@ def combined(me: Party, label: bytes, numbers: Shared) -> Shared:
         return Shared(first.primes, (1, COVERS), None)
     seed = hashlib.sha256(b"secfc combined 1" + me.transcript + label).digest()
     moduli = me.code.first_prime().moduli
-    factors, covers = _coefficients(seed, numbers.size, moduli), np.zeros((1, 1, COVERS))
+    factors, covers = coefficients(seed, numbers.size, moduli), np.zeros((1, 1, COVERS))
     values = np.concatenate([first.residues.reshape(1, 1, -1), covers], axis=2)
-    return Shared(first.primes, (1, COVERS), _sums(values, factors, moduli))
+    return Shared(first.primes, (1, COVERS), sums(values, factors, moduli))
 
 
 def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None, None, Dealings]:
@@ -220,7 +208,7 @@ def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None
     """Deal. Return the digest that everybody is told, and a holder's own shares."""
     code, layout = me.code, _Layout.of(me, segments.shape[2], task.zeros)
     pieces, shape = np.empty((code.n, layout.end), dtype=np.uint8), (code.n, len(code.primes), -1)
-    every = [_with_masks(me, segments)]
+    every = [with_covers(code, segments, me.masks, me.kernels)]
     code.deal(every[0], me.kernels, pieces[:, layout.proof : layout.shared].reshape(shape))
     if task.zeros:
         every.append(me.uniform(code.wide - code.ell, task.zeros + COVERS))
@@ -228,8 +216,8 @@ def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None
     salts = me.masks.octets(_SALT * code.n)
     pieces[:, layout.zeros :] = np.frombuffer(salts, np.uint8).reshape(code.n, _SALT)
     digests = b"".join(hashlib.sha256(one[layout.proof :].data).digest() for one in pieces)
-    factors = _coefficients(_seed(me, me.number, digests), task.longest(me.number), code.moduli)
-    proofs = [to_bytes(_sums(one, factors, code.moduli), code.primes) for one in every]
+    factors = coefficients(_seed(me, me.number, digests), task.longest(me.number), code.moduli)
+    proofs = [to_bytes(sums(one, factors, code.moduli), code.primes) for one in every]
     begin = b"".join([digests, *proofs])
     pieces[:, : layout.proof] = np.frombuffer(begin, np.uint8)
     for holder, piece in zip(me.roles.holders, pieces, strict=True):
@@ -241,17 +229,6 @@ def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None
     else:
         me.tell("root", root)
     return root, _without_covers(_shares(me, pieces[me.number - 1], layout)) if me.holds else None
-
-
-def _with_masks(me: Party, segments: Floats) -> Floats:
-    """Segments with those of covers, and then masks of both, shape (P, ell + t, shared + COVERS)."""
-    code, shared = me.code, segments.shape[2]
-    values = np.empty((len(code.primes), code.narrow, shared + COVERS))
-    values[:, : code.ell, :shared] = segments
-    for of_prime, p in zip(values, code.primes, strict=True):
-        of_prime[: code.ell, shared:] = me.masks.uniform(p, (code.ell, COVERS), me.kernels)
-        of_prime[code.ell :] = me.masks.uniform(p, (code.t, shared + COVERS), me.kernels)
-    return values
 
 
 def _checked(me: Party, task: _Task, dealer: int, root: bytes, data: Data) -> Dealt | None:
@@ -266,14 +243,13 @@ def _checked(me: Party, task: _Task, dealer: int, root: bytes, data: Data) -> De
     if any(me.kernels.refused(planes, code.primes) >= 0 for planes in _planes(me, octets, layout)):
         return None
     shares = _shares(me, octets, layout)
-    factors = _coefficients(_seed(me, dealer, digests), task.longest(dealer), code.moduli)
+    factors = coefficients(_seed(me, dealer, digests), task.longest(dealer), code.moduli)
     try:
         said = _proofs(me, octets[layout.digests : layout.proof])
     except MessageError:
         return None
     for zeros, (one, of_one) in enumerate(zip(shares, said, strict=True)):
-        own = _sums(one[:, np.newaxis], factors, code.moduli)
-        if reduce(own - code.at_holder(me.number, of_one, zeros=bool(zeros)), code.moduli).any():
+        if not agrees(code, me.number, one, of_one, factors, zeros=bool(zeros)):
             return None
     return _without_covers(shares)
 
@@ -345,35 +321,3 @@ def _seed(me: Party, dealer: int, digests: bytes) -> bytes:
     """The seed of a dealer's coefficients. All else that it depends on was fixed before the present step."""
     keys = me.seen + me.step.to_bytes(4) + dealer.to_bytes(2)
     return hashlib.sha256(b"secfc dealing 2" + keys + digests).digest()
-
-
-def _coefficients(seed: bytes, size: int, moduli: Floats) -> Floats:
-    """Coefficients for each level of `_sums` of so many numbers, shape (levels, P, COVERS, _WIDTH).
-
-    They are words of 32 bits. Modulo a prime none is likelier than q = 259 / 2^32.
-    """
-    shape = _levels(size), 1, COVERS, _WIDTH
-    words = np.frombuffer(MaskSource(seed).octets(_WORD.itemsize * prod(shape)), dtype=_WORD)
-    return reduce(words.reshape(shape).astype(np.float64), moduli)
-
-
-def _levels(size: int) -> int:
-    """Levels after which `_sums` of so many numbers has a number for each cover: 9 for 10^9."""
-    return 1 if size < _WIDTH else 1 + _levels(COVERS * (size // _WIDTH + 1))
-
-
-def _sums(values: Floats, factors: Floats, moduli: Floats) -> Floats:
-    """Covers, the last columns of values, plus sums of the others: shape (P, rows, COVERS).
-
-    At each level every `_WIDTH` numbers become COVERS numbers, all by the same factors. If they are not all
-    0, the new ones are with probability at most q^COVERS. So are all numbers of the last level, and what it
-    adds to each cover.
-    """
-    numbers, covers = values[:, :, :-COVERS], values[:, :, -COVERS:]
-    for of_level in factors[:, :, np.newaxis]:
-        count = numbers.shape[2] // _WIDTH
-        whole, rest = numbers[:, :, : count * _WIDTH], numbers[:, :, count * _WIDTH :, np.newaxis]
-        each = of_level @ whole.reshape(*numbers.shape[:2], _WIDTH, count)
-        found = np.concatenate([each, of_level[..., : rest.shape[2]] @ rest], axis=3)
-        numbers = reduce(found.reshape(*numbers.shape[:2], -1), moduli)
-    return reduce(numbers + covers, moduli)
