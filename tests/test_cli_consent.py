@@ -259,7 +259,7 @@ REFUSED = {
     "no file": ((*NEWS, "--new", "south=nowhere.csv"), None, "nowhere.csv: no such file"),
     "other columns": (NEWS, another_column, "north-new.csv: no column 'dose'; it has patient, age"),
     "beyond the bound": ((*NEWS, "--bound", 1), None, "rows have a norm above the bound 1.0"),
-    "smallest set": ((*NEWS, "--smallest-set", 60), None, "answers for sets of at least 60 rows"),
+    "smallest set": ((*NEWS, "--smallest-set", 60), None, "rows are predicted only from sets with 60 rows"),
     "never shared": ((*NEWS, "--never-share", "dose"), None, "limits forbid sharing column 'dose'"),
     "a party too many": ((*NEWS, "--", "west-new.csv"), None, "FILES: 4 parties, the run in result had 3"),
     "no run": ((*NEWS, "--run", "nowhere"), None, "--run: nowhere/summary.json: No such file or directory"),
