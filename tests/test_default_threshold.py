@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import secfc
-from secfc.lagrange.points import recovery_threshold
+from secfc.lagrange.basis import recovery_threshold
 from secfc.protocol.job.thresholds import default_threshold
 
 rng = np.random.default_rng(0)

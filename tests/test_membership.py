@@ -8,8 +8,7 @@ import pytest
 import secfc
 from secfc import Membership
 from secfc.field.primes import PRIMES
-from secfc.lagrange.basis import lagrange_basis
-from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.basis import evaluation_points, lagrange_basis
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 

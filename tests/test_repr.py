@@ -8,13 +8,6 @@ import secfc
 
 PUBLIC = {
     "Assigned": {"sizes"},
-    "EncodingTransform": {
-        "before",
-        "spectrum",
-        "after",
-        "roots",
-        "inverse_roots",
-    },  # follow from n, t and ell
     "Quotients": {"sizes"},
     "Outcome": {"sizes"},
     "Result": {"sizes"},

@@ -20,7 +20,7 @@ from secfc.kernels import threads
 from secfc.kernels.threads import Threads, Turns, cores, parts
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans import coded_distance
-from secfc.operations.beginning import random_sums
+from secfc.operations.beginning import in_range
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.psu.compiled import CompiledUnionKernels
@@ -46,7 +46,7 @@ def small_pieces(monkeypatch):
         (randomness, "_MOST_DRAWS", 64),
         (coded_distance, "_ANSWERED_ROWS", 32),
         (post, "LEAST", 1),
-        (random_sums, "_BLOCK_ROWS", 32),
+        (in_range, "_BLOCK_ROWS", 32),
     ):
         monkeypatch.setattr(module, name, value)
 

@@ -20,8 +20,7 @@ from secfc.kernels import Kernels
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.coded_distance import CodedPoints
-from secfc.lagrange.basis import lagrange_basis
-from secfc.lagrange.points import evaluation_points, recovery_threshold
+from secfc.lagrange.basis import evaluation_points, lagrange_basis, recovery_threshold
 from secfc.protocol.job.making import make_job
 from secfc.sharing.codewords import Codewords, split
 

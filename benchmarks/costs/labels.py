@@ -27,7 +27,7 @@ from benchmarks.costs.setting import (
 )
 from secfc.drivers.setup import Outcome
 from secfc.field.array_types import Floats, Labels
-from secfc.kmeans.start import random_partition
+from secfc.kmeans.sets import random_partition
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.making import changed_job
 from secfc.protocol.job.options import Disclosure

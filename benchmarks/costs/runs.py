@@ -39,7 +39,7 @@ from benchmarks.costs.setting import (
 from secfc.api.options import Driver
 from secfc.api.result import Result
 from secfc.field.array_types import Floats
-from secfc.operations.starts.plus_plus import candidates_of, repeated_draws
+from secfc.operations.beginning.plus_plus import candidates_of, repeated_draws
 from secfc.protocol.job.options import Disclosure
 
 DRIVERS: tuple[Driver, ...] = ("in-process", "multiprocess")

@@ -21,7 +21,7 @@ from secfc.crypto.randomness import MaskSource
 from secfc.field.array_types import Floats
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels, choose
-from secfc.kmeans.start import random_partition
+from secfc.kmeans.sets import random_partition
 from secfc.operations.beginning.rows import BLOCK
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout

@@ -11,8 +11,7 @@ from secfc.field.array_types import Floats, Ints
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
 from secfc.kmeans.sets import set_sizes
-from secfc.lagrange.basis import basis_residues
-from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.basis import basis_residues, evaluation_points
 from secfc.sharing.codewords import split
 
 

@@ -23,8 +23,8 @@ from secfc.field.array_types import Floats, Labels, Objects
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import unpack
 from secfc.field.residues import centred
+from secfc.kernels.gates import to_rows
 from secfc.kernels.interface import Words
-from secfc.kernels.slicing import to_rows
 from secfc.kmeans.sets import set_sizes
 from secfc.operations.nearest import plain_nearest
 from secfc.operations.pairs import pairs, pairs_of
@@ -138,7 +138,7 @@ def _twice_masks(first: Held, second: Held) -> Objects:
     products = np.concatenate([a ^ b for a, b in zip(first.halves, second.halves, strict=True)], axis=1)
     single = products[[(1 << i) - 1 for i in range(chunk)]]
     bits = single.reshape(chunk, plan.chunks, -1, plan.words)
-    digits = np.zeros((len(first.primes), plan.bracket.first.size, plan.rows))
+    digits = np.zeros((len(first.primes), plan.bracket.columns, plan.rows))
     for q, digit in enumerate(digits[::-1]):
         for place in range(places):
             words = bits[place % chunk, q * plan.per_digit + place // chunk]

@@ -10,13 +10,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-from secfc.comparing.role import Data
 from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.proof import Signer
 from secfc.crypto.randomness import KEY_BYTES, MaskSource
 from secfc.errors import LimitError
-from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects, Shares
+from secfc.field.array_types import Bools, Data, Floats, Ints, Labels, Objects, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, unpack
 from secfc.field.primes import primes_of

@@ -16,7 +16,7 @@ from benchmarks.costs.setting import PRECISION, Case, median
 from benchmarks.reproduce.synthetic import secfc_blobs
 from plaintext_baselines import KFED
 from secfc.field.array_types import Floats
-from secfc.lagrange.points import recovery_threshold
+from secfc.lagrange.basis import recovery_threshold
 from secfc.sharing.row_checks import largest_norm
 
 DEFAULTS = {"n": 10, "d": 20, "m": 1000}

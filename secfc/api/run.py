@@ -50,7 +50,7 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
-from secfc.lagrange.points import recovery_threshold
+from secfc.lagrange.basis import recovery_threshold
 from secfc.operations.ending.noise import noise_of
 from secfc.protocol.gathering import Faults
 from secfc.protocol.job.cases import Own, Predict, Start, Union

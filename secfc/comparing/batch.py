@@ -8,36 +8,39 @@ of leaves, of each level of nodes, the lowest bit, of each level of ANDs. Then m
 
 from collections.abc import Generator, Hashable, Sequence
 from math import prod
-from typing import TypedDict, Unpack
 
 import numpy as np
 
-from secfc.comparing.batch_plan import BatchPlan
-from secfc.comparing.dealer_keys import Keys
-from secfc.comparing.role import Arena, Comparer
-from secfc.comparing.widths import Group
+from secfc.comparing.batch_plan import BatchPlan, Group
+from secfc.crypto.keystream import Keys
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes, Words
+
+_PRODUCTS, _WIRES = "signs products", "signs wires"  # purposes of keys
 
 _PIECE = 8192
 """Words of leaves per step: 512 KiB with eight products of each, half an L2 cache."""
 
 
-class DealerTools(TypedDict):
-    """Arguments of all roles of the dealer. The keys are those with E0 and with E1."""
+class Arena:
+    """Named buffers that grow as needed, for one party. They hold masks, so the repr hides them.
 
-    keys: tuple[Keys, Keys]
-    kernels: Kernels
-    arena: Arena
+    Every round uses them again: new pages cost more than the gates that fill them.
+    """
 
+    def __init__(self) -> None:
+        self._buffers: dict[Hashable, Words] = {}
 
-class EvaluatorTools(TypedDict):
-    """Arguments of all roles of an evaluator. The keys are those with the dealer."""
+    def __repr__(self) -> str:
+        return f"Arena(buffers={len(self._buffers)})"
 
-    me: Comparer
-    keys: Keys
-    kernels: Kernels
-    arena: Arena
+    def words(self, name: Hashable, shape: tuple[int, ...]) -> Words:
+        """Contiguous uninitialised words. They overwrite the words taken before with this name."""
+        size = prod(shape)
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < size:
+            buffer = self._buffers[name] = np.empty(size, dtype=np.uint64)
+        return buffer[:size].reshape(shape)
 
 
 class DealtHalves:
@@ -62,37 +65,31 @@ class Dealing:
     It writes E1's halves of products to `out`, shape (dealt,). E0 draws its own halves.
     """
 
-    def __init__(self, stage: str, out: Words, *, batch: int = 0, **tools: Unpack[DealerTools]) -> None:
-        keys, kernels, arena = tools["keys"], tools["kernels"], tools["arena"]
-        self._products = keys[0].bits(f"{stage} products", batch)
-        self._wires = [one.bits(f"{stage} wires", batch) for one in keys]
+    def __init__(self, keys: tuple[Keys, Keys], kernels: Kernels, arena: Arena, out: Words) -> None:
+        self._products = keys[0].bits(_PRODUCTS, 0)
+        self._wires = [one.bits(_WIRES, 0) for one in keys]
         self._kernels, self._arena, self._out, self._at = kernels, arena, out, 0
-        self._room = _room(kernels, batch)
 
     def __repr__(self) -> str:
         return f"Dealing(words={self._out.size})"
 
-    def outputs(self, plan: BatchPlan, masks: Bytes) -> None:
-        """Deal for a batch. `masks` is r."""
+    def hidden(self, plan: BatchPlan, masks: Bytes) -> Words:
+        """Deal for a batch whose outputs stay under masks: these, shape (outputs * W,). `masks` is r."""
         self.signs(plan, masks)
         if plan.conjunction:
             self.ands(plan.conjunction, _taken(self.masks((plan.wires,)), plan))
-
-    def hidden(self, plan: BatchPlan, masks: Bytes) -> Words:
-        """Deal for a batch whose outputs stay under masks: these, shape (outputs * W,). `masks` is r."""
-        self.outputs(plan, masks)
         return self.masks((plan.joined,))
 
     def masks(self, shape: tuple[int, ...]) -> Words:
         """Masks of the next wires, valid until the next call."""
-        masks = self._arena.words((self._room, "masks"), shape)
+        masks = self._arena.words("masks", shape)
         self._wires[0].fill(masks)
         self._wires[1].add(masks)
         return masks
 
     def signs(self, plan: BatchPlan, masks: Bytes) -> None:
-        """Deal for the outcomes of all pairs. `masks` is r."""
-        bits, parity = _bits(plan, masks, self._kernels, self._arena, self._room, self._room)
+        """Deal for the signs of all columns. `masks` is r."""
+        bits, parity = _bits(plan, masks, self._kernels, self._arena)
         for low in range(0, bits.shape[1], _PIECE):
             words = min(_PIECE, bits.shape[1] - low)
             part = self._next(((1 << plan.widths.chunk) - 1, words))
@@ -135,23 +132,18 @@ class Dealing:
 class Evaluating:
     """An evaluator's side of gates. Its steps yield words to send and receive as many words of the other.
 
-    The words to send are valid until the generator resumes. `dealt` is the dealer's message to E1, unused by
-    E0. `batch` also separates this batch's buffers in the arena from those of others.
+    The words to send are valid until the generator resumes. `dealt` is the dealer's message to E1; E0 has
+    none. E0 adds the values that both evaluators know.
     """
 
-    def __init__(self, stage: str, dealt: Bytes, *, batch: int = 0, **tools: Unpack[EvaluatorTools]) -> None:
-        keys, kernels = tools["keys"], tools["kernels"]
-        self.first = tools["me"] is Comparer.E0  # E0 adds the values that both evaluators know
-        self._products = (
-            keys.bits(f"{stage} products", batch) if self.first else DealtHalves(dealt.view(np.uint64))
-        )
-        self._wires = keys.bits(f"{stage} wires", batch)
-        self._kernels, self._arena, self._batch = kernels, tools["arena"], batch
-        self._room = _room(kernels, batch)
-        self._opened = 0
+    def __init__(self, keys: Keys, kernels: Kernels, arena: Arena, dealt: Bytes | None) -> None:
+        self.first = dealt is None
+        self._products = keys.bits(_PRODUCTS, 0) if dealt is None else DealtHalves(dealt.view(np.uint64))
+        self._wires = keys.bits(_WIRES, 0)
+        self._kernels, self._arena, self._opened = kernels, arena, 0
 
     def __repr__(self) -> str:
-        return f"Evaluating(batch={self._batch})"
+        return f"Evaluating(first={self.first})"
 
     def hidden(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
         """The outputs of a batch under the dealer's masks, shape (outputs * W,). `masked` is y."""
@@ -176,7 +168,7 @@ class Evaluating:
         The halves stay valid during the next call, but not after it.
         """
         self._opened ^= 1
-        halves = self._arena.words((self._batch, "halves", self._opened), shares.shape)
+        halves = self._arena.words(("halves", self._opened), shares.shape)
         self._wires.fill(halves)
         shares ^= halves
         others = yield shares
@@ -184,8 +176,8 @@ class Evaluating:
         return shares, halves
 
     def signs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
-        """Shares of the outcomes of all pairs, shape (pairs * W,). `masked` is y."""
-        bits, parity = _bits(plan, masked, self._kernels, self._arena, self._room, self._batch)
+        """Shares of the signs of all columns, shape (columns * W,). `masked` is y."""
+        bits, parity = _bits(plan, masked, self._kernels, self._arena)
         shares = self._leaves(plan, bits)
         count = plan.chunks
         for at, groups in enumerate(plan.comparison):
@@ -214,7 +206,7 @@ class Evaluating:
         """
         width, compares = deltas[1].shape[1], deltas[0].size > 0
         nodes, done = sum(group.count for group in groups), 0
-        shares = self._arena.words((self._batch, name), (2 * nodes if compares else nodes, width))
+        shares = self._arena.words(name, (2 * nodes if compares else nodes, width))
         less = nodes if compares else 0
         for group in groups:
             own = slice(group.offset, group.offset + group.count * group.size)
@@ -245,7 +237,7 @@ class Evaluating:
 
     def _leaves(self, plan: BatchPlan, bits: Words) -> Words:
         """Shares of the leaves' wires, shape (2 chunks, words): l of all, then e."""
-        shares = self._arena.words((self._batch, "leaves"), (2 * plan.chunks, plan.wires))
+        shares = self._arena.words("leaves", (2 * plan.chunks, plan.wires))
         less, equal = shares.reshape(2, -1)
         for low in range(0, less.size, _PIECE):
             part = slice(low, min(low + _PIECE, less.size))
@@ -257,33 +249,25 @@ class Evaluating:
         """Halves of the next products, valid until the next call."""
         if isinstance(self._products, DealtHalves):
             return self._products.take(shape)
-        halves = self._arena.words((self._room, "products"), shape)
+        halves = self._arena.words("products", shape)
         self._products.fill(halves)
         return halves
 
 
-def _room(kernels: Kernels, batch: int) -> int:
-    """A number that separates the buffers of steps that run at the same time: threads take batches."""
-    return batch if kernels.threads.count > 1 else 0
-
-
-def _bits(
-    plan: BatchPlan, residues: Bytes, kernels: Kernels, arena: Arena, room: int, batch: int
-) -> tuple[Words, Words]:
-    """Bits of the digits, shape (chunk, chunks * pairs * W), and the integers' lowest bit, (pairs * W,).
+def _bits(plan: BatchPlan, residues: Bytes, kernels: Kernels, arena: Arena) -> tuple[Words, Words]:
+    """Bits of the digits, shape (chunk, chunks * columns * W), and the integers' lowest bit, (columns * W,).
 
     All primes are odd, so an integer is odd if an odd number of its digits is.
     """
-    pairs = plan.bracket.first.size
-    bits = arena.words((room, "bits"), (plan.widths.chunk, plan.chunks, pairs, plan.words))
-    kernels.difference_bits(residues, plan.start, plan.rows, plan.differences, bits)
-    parity = arena.words((batch, "parity"), (pairs, plan.words))
+    bits = arena.words("bits", (plan.widths.chunk, plan.chunks, plan.columns, plan.words))
+    kernels.doubled_bits(residues, plan.radix, bits)
+    parity = arena.words("parity", (plan.columns, plan.words))
     np.bitwise_xor.reduce(bits[-1, plan.per_digit - 1 :: plan.per_digit], axis=0, out=parity)
     return bits.reshape(plan.widths.chunk, -1), parity.reshape(-1)
 
 
 def _taken(signs: Words, plan: BatchPlan, negations: Words | None = None) -> Words:
-    """The inputs of the ANDs from the wires of pairs, shape (n, outputs * W)."""
+    """The inputs of the ANDs from the wires of columns, shape (n, outputs * W)."""
     found = signs.reshape(-1, plan.words).take(plan.bracket.inputs, axis=0)
     if negations is not None:
         found ^= negations

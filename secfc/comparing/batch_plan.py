@@ -1,80 +1,142 @@
-"""The public plan of a batch of rows: pairs, gates, and how much is dealt and opened."""
+"""The public plan of a batch of rows: how comparisons are split into gates, and how much is dealt."""
 
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
-from secfc.comparing.widths import FEW, USUAL, WIDE, GateWidths, Group, levels
 from secfc.field.array_types import Bools, Ints
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
-from secfc.field.residues import centred
-from secfc.kernels.gates import ONES
-from secfc.kernels.interface import Differences, Words
-from secfc.kernels.slicing import WORD_BYTES, words_of
+from secfc.kernels.gates import ONES, WORD_BYTES, words_of
+from secfc.kernels.interface import Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateWidths:
+    """Widths of the gates. Wider gates need fewer exchanges and more bytes from the dealer.
+
+    A leaf compares `chunk` bits, 1 to 6, for which 2**chunk - 1 are dealt. A node of the lowest level joins
+    `first_fan` leaves. A node of another level joins `fan` nodes, and an AND `fan` wires: 3 to 6. With two, a
+    node could have a single wire left, which has its mask already.
+    """
+
+    chunk: int = 3
+    first_fan: int = 3
+    fan: int = 4
+
+
+USUAL = GateWidths()
+WIDE = GateWidths(chunk=4, first_fan=5, fan=6)
+
+
+FEW = 1 << 14
+"""Numbers, over all rows, up to which they are compared with `WIDE` gates: that costs less than one more
+exchange. In a LAN an exchange costs the work for a message. A number takes about 70 bytes, and 40 more with
+wide gates (docs/decisions/041-comparing-by-three.md)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Consecutive nodes of one level, from wire `offset` on, that take `size` wires each.
+
+    `last` is the level's last node alone: no gate needs to know whether all its wires are equal.
+    """
+
+    offset: int
+    count: int
+    size: int
+    last: bool = False
+
+    @property
+    def dealt(self) -> int:
+        """Bits dealt for a node of a comparison."""
+        equal = (1 << self.size - 1) - self.size if self.last else self.dealt_and
+        return self.dealt_and + equal
+
+    @property
+    def dealt_and(self) -> int:
+        """Bits dealt for an AND: one for each product of two or more masks."""
+        return (1 << self.size) - 1 - self.size
+
+
+def level(wires: int, fan: int, *, compares: bool) -> tuple[Group, ...]:
+    """The nodes that join two or more wires, of nearly equal sizes, at most `fan`.
+
+    With `compares` the last node is a group of its own.
+    """
+    nodes = -(-wires // fan)
+    size, larger = divmod(wires, nodes)
+    groups = [
+        Group(offset=0, count=larger, size=size + 1),
+        Group(offset=larger * (size + 1), count=nodes - larger, size=size),
+    ]
+    if compares:
+        end = groups.pop()
+        groups.append(Group(offset=end.offset, count=end.count - 1, size=size))
+        groups.append(Group(offset=wires - size, count=1, size=size, last=True))
+    return tuple(group for group in groups if group.count)
+
+
+@cache
+def levels(wires: int, fans: tuple[int, ...], *, compares: bool = False) -> tuple[tuple[Group, ...], ...]:
+    """Levels of nodes until one wire is left. The last fan-in is that of all further levels."""
+    found: list[tuple[Group, ...]] = []
+    while wires > 1:
+        found.append(level(wires, fans[min(len(found), len(fans) - 1)], compares=compares))
+        wires = sum(group.count for group in found[-1])
+    return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bracket:
-    """Which pairs of a row's slots are compared, and which ANDs of the outcomes are opened.
+    """Which ANDs of the signs of a row's `columns` are made.
 
-    `first` and `second`, shape (pairs,), are as in `Differences`. The outcome of a pair is whether the second
-    strictly beats the first. `inputs` are the pairs that each AND takes, shape (n, outputs). `negated` says
-    whether it takes their negations.
+    `inputs` are the columns that each AND takes, shape (n, outputs). `negated` says whether it takes their
+    negations.
     """
 
-    first: Ints = field(repr=False)
-    second: Ints = field(repr=False)
+    columns: int
     inputs: Ints = field(repr=False)
     negated: Bools = field(repr=False)
 
-    @classmethod
-    @lru_cache(maxsize=8)
-    def all_pairs(cls, slots: int) -> "Bracket":
-        """One output for each of two or more slots: no other slot beats it, ties to the lowest index."""
-        first, second = np.triu_indices(slots, 1)
-        number = np.zeros((slots, slots), dtype=np.int64)
-        number[first, second] = number[second, first] = np.arange(first.size)
-        slot, other = np.nonzero(~np.eye(slots, dtype=np.bool_))
-        return cls(
-            first=first,
-            second=second,
-            inputs=number[slot, other].reshape(slots, -1).T,
-            negated=(other > slot).reshape(slots, -1).T,
-        )
-
     @property
     def outputs(self) -> int:
-        """Opened bits per row."""
+        """Bits per row."""
         return int(self.inputs.shape[1])
 
 
-@dataclass(frozen=True, kw_only=True)
+@lru_cache(maxsize=8)
+def below_zero(columns: int) -> Bracket:
+    """One output for each column: it is below 0."""
+    every = np.arange(columns)[np.newaxis]
+    return Bracket(columns=columns, inputs=every, negated=np.zeros((1, columns), dtype=np.bool_))
+
+
+@lru_cache(maxsize=8)
+def wins(slots: int) -> Bracket:
+    """One output for each of two or more slots but the last: no other beats it, ties to the lowest number.
+
+    Columns are pairs a < b of slots, below 0 if b strictly beats a.
+    """
+    first, second = np.triu_indices(slots, 1)
+    number = np.zeros((slots, slots), dtype=np.int64)
+    number[first, second] = number[second, first] = np.arange(first.size)
+    slot, other = np.nonzero(~np.eye(slots, dtype=np.bool_))
+    return Bracket(
+        columns=first.size,
+        inputs=number[slot, other].reshape(slots, -1).T[:, :-1],
+        negated=(other > slot).reshape(slots, -1).T[:, :-1],
+    )
+
+
 class BatchPlan:
-    """A batch: rows of residues from `start` on, each compared as the bracket says."""
+    """A batch: rows of residues, each compared as the bracket says. Few are compared by wide gates."""
 
-    bracket: Bracket
-    differences: Differences
-    rows: int
-    widths: GateWidths
-    start: int = 0
-
-    @classmethod
-    def of_signs(cls, primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int) -> "BatchPlan":
-        """A batch that compares so many columns with 0, which is column `columns` of the bracket.
-
-        It stands for any column with weight 2 while all others have weight 0. Few are compared by wide gates.
-        """
-        differences = Differences(
-            columns=np.append(np.arange(columns), 0),
-            weights=np.array([[0.0] * columns + [float(centred(2, p))] for p in primes]),
-            first=bracket.first,
-            second=bracket.second,
-            radix=MixedRadix(primes),
-        )
-        widths = WIDE if bracket.first.size * rows <= FEW else USUAL
-        return cls(bracket=bracket, differences=differences, rows=rows, widths=widths)
+    def __init__(self, primes: tuple[int, ...], rows: int, bracket: Bracket) -> None:
+        self.bracket, self.rows, self.columns = bracket, rows, bracket.columns
+        self.radix = MixedRadix(primes)
+        self.widths = WIDE if bracket.columns * rows <= FEW else USUAL
 
     @cached_property
     def words(self) -> int:
@@ -84,17 +146,17 @@ class BatchPlan:
     @cached_property
     def per_digit(self) -> int:
         """Chunks per mixed-radix digit."""
-        return -(-max(self.differences.radix.primes).bit_length() // self.widths.chunk)
+        return -(-max(self.radix.primes).bit_length() // self.widths.chunk)
 
     @cached_property
     def chunks(self) -> int:
-        """Leaves per pair."""
-        return self.per_digit * len(self.differences.radix.primes)
+        """Leaves per column."""
+        return self.per_digit * len(self.radix.primes)
 
     @cached_property
     def wires(self) -> int:
-        """Words of a wire, over all pairs."""
-        return self.bracket.first.size * self.words
+        """Words of a wire, over all columns."""
+        return self.columns * self.words
 
     @cached_property
     def joined(self) -> int:
@@ -108,7 +170,7 @@ class BatchPlan:
 
     @cached_property
     def conjunction(self) -> tuple[tuple[Group, ...], ...]:
-        """Levels above the outcomes of pairs."""
+        """Levels above the signs."""
         return levels(self.bracket.inputs.shape[0], (self.widths.fan,))
 
     @cached_property

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from secfc.errors import SealError, SecFCError
-from secfc.field.payload import Payload
+from secfc.field.packing import Payload
 
 TAG_BYTES = 16
 """Bytes that sealing adds to a payload."""

@@ -4,13 +4,20 @@
 
     said(j)      = client j (2) | its rows (4) | digests of its start labels and of its weights (32 each)
                    | ephemeral key (32)
-                   | commitment to its value of a coin (32, `secfc.crypto.coin`)
+                   | commitment(j) to its value of a coin (32)
     statement(j) = "secfc introduction 1" | run (16) | agreement (32) | said(j)
+    value(j)      = HKDF-SHA256(ephemeral private key of j, info = "secfc coin 1" | run (16))
+    commitment(j) = SHA-256("secfc commitment 1" | run | j (2) | value(j))
     transcript   = SHA-256("secfc transcript 1" | run | agreement | said(j) of everyone who came, by number)
 
 The server carries introductions and can only drop one. A statement has all that a client says about itself.
 It is signed with the client's key that the roster pins. The transcript is part of every key derivation. So if
 the server shows clients different introductions of anybody, they cannot open each other's sealed messages.
+
+A coin is what the program makes of the values (`secfc.operations.beginning.coin`; Blum: *Coin flipping by
+telephone*, 1983). The transcript fixes all commitments. One honest value makes the coin uniform. The party
+that opens its value last can only refuse to open it. All three comparers must open theirs, so a refusal ends
+the run and cannot lead to another coin.
 """
 
 import hashlib
@@ -21,9 +28,10 @@ from functools import lru_cache
 from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from secfc.crypto.channel import Channels
-from secfc.crypto.coin import commitment_to, value_of
 from secfc.crypto.identity import KNOWN, Identity, Roster
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.field.array_types import Ints, Labels
@@ -90,7 +98,7 @@ class Introduction:
     ephemeral : bytes of length 32
         X25519 public key, used in this run only.
     commitment : bytes of length 32
-        Commitment to its value of a coin (`secfc.crypto.coin`).
+        Commitment to its value of a coin.
     signature : bytes of length 64
         By its identity, over all of this, the session and its number.
     """
@@ -280,3 +288,20 @@ def verified_transcript(session: Session, introductions: tuple[Introduction | No
     for client, one in present.items():
         one.verify(session, client)
     return transcript_of(session, present)
+
+
+COIN_BYTES = 32
+
+_VALUE = b"secfc coin 1"
+_COMMITMENT = b"secfc commitment 1"
+_NUMBER = struct.Struct("<H")
+
+
+def value_of(private: bytes, *, run: bytes) -> bytes:
+    """A party's value, 32 bytes, from its key of one run. After a restart it is the same."""
+    return HKDF(algorithm=SHA256(), length=COIN_BYTES, salt=None, info=_VALUE + run).derive(private)
+
+
+def commitment_to(value: bytes, *, run: bytes, party: int) -> bytes:
+    """A 32-byte commitment: it binds a party to its value and hides the value."""
+    return hashlib.sha256(_COMMITMENT + run + _NUMBER.pack(party) + value).digest()

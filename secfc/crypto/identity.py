@@ -4,6 +4,11 @@ A public key of small order is refused. Signatures of such a key can be valid fo
 other statements. Without such keys a signature is of one key and one statement (Chalkias, Garillot,
 Nikolaenko, "Taming the many EdDSAs", 2020; Brendel, Cremers, Jackson, Zhao, "The provable security of
 Ed25519", 2021).
+
+Others can seal to an identity: its X25519 key is the same point on the birationally equivalent curve (RFC
+7748, 4.1), u = (1 + y) / (1 - y). The private X25519 key is the scalar that Ed25519 signs with, as in
+libsodium. Ed25519 signatures and an X25519 KEM under one such key are secure together (Thormarker, eprint
+2021/509).
 """
 
 import hashlib
@@ -56,7 +61,7 @@ class Identity:
         return self._key.sign(statement)
 
     def secret_with(self, public: X25519PublicKey) -> bytes:
-        """The X25519 secret of this key (mapped as in `secfc.crypto.key_map`) and another one, 32 bytes.
+        """The X25519 secret of this key and another one, 32 bytes.
 
         ValueError if the other is a point of small order: the secret would be zero (RFC 7748, 6.1).
         """
@@ -152,3 +157,15 @@ def _public_key(key: bytes) -> Ed25519PublicKey:
 
 def _name(party: int) -> str:
     return f"client {party}" if party else "the server"
+
+
+def x25519_key(public: bytes) -> bytes:
+    """The X25519 key of an Ed25519 key, both of 32 bytes.
+
+    ValueError if the input is no canonical encoding of a point of edwards25519, or a point of small order.
+    """
+    p, y = P25519, y_of(public)  # y is not 1, which has no u
+    square = (y * y - 1) * pow(EDWARDS_D * y * y + 1, -1, p) % p  # of x; -1/d is no square: it has an inverse
+    if pow(square, (p - 1) // 2, p) != 1:
+        raise ValueError("no point of the curve")
+    return ((1 + y) * pow(1 - y, -1, p) % p).to_bytes(KEY_BYTES, "little")

@@ -13,3 +13,6 @@ Ints = NDArray[np.int64]
 Labels = NDArray[np.int32]  # cluster indices, or -1 for a row that is in no set
 Bools = NDArray[np.bool_]
 Objects = NDArray[Any]  # dtype object holding Python integers
+
+Data = bytes | bytearray | memoryview
+"""The payload of a message."""

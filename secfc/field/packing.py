@@ -1,5 +1,6 @@
 """Residues as three bytes each, in messages and for answers in memory."""
 
+from collections.abc import Sequence
 from math import prod
 from typing import Self
 
@@ -8,10 +9,10 @@ from numpy.typing import NDArray
 
 from secfc.errors import MessageError
 from secfc.field.array_types import Floats
-from secfc.field.payload import Payload
 from secfc.field.residues import canonical
 
 BYTES_PER_RESIDUE = 3
+HEADROOM = 64  # bytes reserved before a payload: more than any header needs
 _TRIPLE = np.dtype((np.void, BYTES_PER_RESIDUE))
 _LOW = np.uint32(0xFFFFFF)
 
@@ -57,6 +58,59 @@ def unpack(packed: NDArray[np.uint8]) -> Floats:
     return found
 
 
+def size_of(count: int, primes: Sequence[int]) -> int:
+    """Bytes of so many residues modulo each prime."""
+    return BYTES_PER_RESIDUE * count * len(primes)
+
+
+def to_bytes(residues: Floats, primes: Sequence[int]) -> bytes:
+    """Reduced residues, shape (P, ...)."""
+    flat = residues.reshape(len(primes), -1)
+    return pack(flat, np.array(primes, dtype=np.float64)[:, np.newaxis]).tobytes()
+
+
+def from_bytes(data: bytes | bytearray | memoryview, shape: tuple[int, ...], primes: Sequence[int]) -> Floats:
+    """Canonical residues, shape (P, *shape). MessageError unless each is below its prime."""
+    packed = np.frombuffer(data, dtype=np.uint8).reshape(len(primes), BYTES_PER_RESIDUE * prod(shape))
+    found = unpack(packed)
+    if (found >= np.array(primes)[:, np.newaxis]).any():
+        raise MessageError("integers that are not below their prime were sent")
+    return found.reshape(len(primes), *shape)
+
+
+class Payload:
+    """The payload of a message. Runs have n**2 of them, so they are small and made fast."""
+
+    __slots__ = "_whole", "payload"
+
+    def __init__(self, *, payload: bytes | bytearray | memoryview) -> None:
+        self.payload = payload
+        self._whole: memoryview | None = None  # with the room, until it is used
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(size={len(self.payload)})"
+
+    @classmethod
+    def _with_room(cls, size: int, **fields: object) -> Self:
+        """An uninitialised payload of this many bytes, with headroom for a header."""
+        whole = np.empty(HEADROOM + size, dtype=np.uint8).data
+        made = cls(payload=whole[HEADROOM:], **fields)
+        made._whole = whole
+        return made
+
+    def framed(self, header: bytes) -> bytes | memoryview:
+        """The header and the payload as one contiguous buffer.
+
+        The first call copies nothing if there is headroom. Later changes to the payload then change the
+        returned buffer.
+        """
+        whole, self._whole = self._whole, None
+        if whole is None or len(header) > HEADROOM:
+            return b"".join((header, self.payload))
+        whole[HEADROOM - len(header) : HEADROOM] = header
+        return whole[HEADROOM - len(header) :]
+
+
 class PackedResidues(Payload):
     """Canonical residues of shape (primes, columns, rows), 24 bits each, little endian.
 
@@ -78,16 +132,6 @@ class PackedResidues(Payload):
     def empty(cls, shape: tuple[int, int, int]) -> Self:
         """Uninitialised residues, to be written through `planes`, with space for a header before them."""
         return cls._with_room(packed_bytes(shape), shape=shape)
-
-    def cut(self, rows: int) -> tuple[Self, Self]:
-        """The first rows and the others, copied."""
-        primes, columns, _ = self.shape
-        planes = np.split(self.planes(), [BYTES_PER_RESIDUE * rows], axis=2)
-        pieces = [type(self).empty((primes, columns, one.shape[2] // BYTES_PER_RESIDUE)) for one in planes]
-        for piece, one in zip(pieces, planes, strict=True):
-            piece.planes()[...] = one
-        first, rest = pieces
-        return first, rest
 
     def planes(self) -> NDArray[np.uint8]:
         """The packed residues, shape (primes, columns, 3 * rows), as a view."""

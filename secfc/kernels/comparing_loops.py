@@ -1,4 +1,4 @@
-"""Compiled loops of a comparison: bits of the mixed-radix digits of differences, and choices of entries.
+"""Compiled loops of a comparison: bits of mixed-radix digits.
 
 `secfc.kernels.compiled` has the types and shapes, and `secfc.kernels.blocks` the rules for the loops.
 Bits of rows are arranged in 64 strips: row j W + w is bit j of word w, so a transpose works on vectors.
@@ -19,26 +19,6 @@ from secfc.kernels.blocks import (
     unpack,
 )
 from secfc.kernels.lanes import release, rent
-
-
-@njit(**OPTIONS)
-def _take(packed, start, columns, rows, values):
-    """values[q, s] = residues of the rows in column s, and zeros after the last row."""
-    for q in range(values.shape[0]):
-        for s in range(columns.size):
-            source, target = packed[q, columns[s], 3 * start : 3 * (start + rows)], values[q, s]
-            unpack(source, rows, target)
-            for i in range(rows, target.size):
-                target[i] = 0
-
-
-@njit(**OPTIONS)
-def _of_columns(values, weights, a, b, low, digit):
-    """w_a x_b - w_b x_a for columns a and b."""
-    n = digit.size
-    x_a, x_b, w_a, w_b = values[a, low : low + n], values[b, low : low + n], weights[a], weights[b]
-    for i in range(n):
-        digit[i] = w_a * np.float64(x_b[i]) - w_b * np.float64(x_a[i])
 
 
 @njit(**OPTIONS)
@@ -69,53 +49,34 @@ def _transpose(lines):
             even[i] ^= uint32(one << uint32(1))
 
 
-@loop(
-    void(
-        *(OCTETS, int64, int64, int64, INTS, int64, int64),
-        *(INTS, INTS, int64, FLOATS, INTS, FLOATS, int64, WORDS, int64, int64, int64),
-    )
-)
-def difference_bits(
-    packed,
-    every,
-    all_rows,
-    start,
-    columns,
-    k,
-    rows,
-    first,
-    second,
-    pairs,
-    weights,
-    primes,
-    inverses,
-    count,
-    out,
-    chunk,
-    chunks,
-    words,
-):
-    """See `secfc.kernels.interface.Kernels.difference_bits`.
+@loop(void(OCTETS, int64, int64, INTS, FLOATS, int64, WORDS, int64, int64, int64))
+def doubled_bits(packed, columns, rows, primes, inverses, count, out, chunk, chunks, words):
+    """See `secfc.kernels.interface.Kernels.doubled_bits`.
 
-    Shapes: `packed` (count, every, 3 * all_rows), `columns` (k,), `first` and `second` (pairs,), `weights`
-    (count, k), `primes` (count,), `inverses` (count, count), `out` (chunk, chunks, pairs, words).
+    Shapes: `packed` (count, columns, 3 * rows), `primes` (count,), `inverses` (count, count), `out` (chunk,
+    chunks, columns, words).
     """
-    packed, columns = carray(packed, (count, every, 3 * all_rows)), carray(columns, k)
-    first, second, primes = carray(first, pairs), carray(second, pairs), carray(primes, count)
-    weights, inverses = carray(weights, (count, k)), carray(inverses, (count, count))
-    out, padded = carray(out, (chunk, chunks, pairs, words)), 64 * words
+    packed, primes = carray(packed, (count, columns, 3 * rows)), carray(primes, count)
+    inverses = carray(inverses, (count, count))
+    out, padded = carray(out, (chunk, chunks, columns, words)), 64 * words
     places = chunk * chunks // count
-    values = carray(rent(4 * count * k * padded), (count, k, padded), np.int32)
-    _take(packed, start, columns, rows, values)
+    residues = carray(rent(4 * padded), padded, np.int32)
     digits = rent(8 * count * SECTION)
+    values = carray(rent(8 * count * padded), (count, padded), np.float64)
     lines = carray(rent(4 * count * padded), (count, padded // 2), np.uint64)
-    for pair in range(pairs):
-        s, t = np.int32(first[pair]), np.int32(second[pair])
+    for column in range(columns):
+        for q in range(count):
+            unpack(packed[q, column], rows, residues)
+            value = values[q]
+            for i in range(rows):
+                value[i] = 2.0 * np.float64(residues[i])
+            for i in range(rows, padded):
+                value[i] = 0.0
         for low in range(0, padded, SECTION):
             b = min(SECTION, padded - low)
             rest = carray(digits, (count, b), np.float64)
             for q in range(count):
-                _of_columns(values[q], weights[q], s, t, low, rest[q])
+                rest[q, :] = values[q, low : low + b]
             garner(rest, primes, inverses)
             for q in range(count):
                 digit, line = rest[q], lines[q].view(np.uint32)[low : low + b]
@@ -128,10 +89,11 @@ def difference_bits(
             for place in range(places):
                 at = (places - 1 - place) * words
                 group = (count - 1 - q) * (chunks // count) + place // chunk
-                target = out[place % chunk, group, pair]
+                target = out[place % chunk, group, column]
                 low_half, high_half = lower[at : at + words], upper[at : at + words]
                 for w in range(words):
                     target[w] = uint64(low_half[w]) | uint64(high_half[w]) << uint64(32)
-    release(values.ctypes.data)
+    release(residues.ctypes.data)
     release(carray(digits, 1, np.uint8).ctypes.data)
+    release(values.ctypes.data)
     release(lines.ctypes.data)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels.gates import wires_of
-from secfc.kernels.interface import Bytes, Compared, Differences, Words
+from secfc.kernels.interface import Bytes, Compared, Words
 from secfc.kernels.loading import loops
 from secfc.kernels.threads import ALONE, Threads, parts
-from secfc.kernels.vectorised import VectorisedKernels, check_differences
+from secfc.kernels.vectorised import VectorisedKernels, check_doubled
 
 _FOUR = 4
 _PAIR = 16  # as in secfc.kernels.blocks, which imports Numba
@@ -278,30 +278,18 @@ class CompiledKernels:
         )
         return replace(found, largest=float(largest))
 
-    def difference_bits(
-        self, packed: Bytes, start: int, rows: int, differences: Differences, out: Words
-    ) -> None:
-        check_differences(packed, start, rows, differences, out)  # the loop checks no bounds
-        count, every, octets = packed.shape
-        chunk, chunks, pairs, words = out.shape
-        if differences.radix.inverses.shape != (count, count) or differences.second.shape != (pairs,):
-            raise ValueError("the digits do not fit the primes, or the pairs each other")
-        if octets % 3 or not rows:
-            raise ValueError("residues are no words, or there are no rows")
-        _loops.difference_bits(
+    def doubled_bits(self, packed: Bytes, radix: MixedRadix, out: Words) -> None:
+        check_doubled(packed, radix, out)  # the loop checks no bounds
+        count, columns, octets = packed.shape
+        chunk, chunks, _, words = out.shape
+        if radix.inverses.shape != (count, count):
+            raise ValueError("the digits do not fit the primes")
+        _loops.doubled_bits(
             _read(packed, _U8, 3),
-            every,
+            columns,
             octets // 3,
-            start,
-            _read(differences.columns, _I64, 1),
-            differences.columns.size,
-            rows,
-            _read(differences.first, _I64, 1),
-            _read(differences.second, _I64, 1),
-            pairs,
-            _read(differences.weights, _F64, 2),
-            _moduli(differences.radix.primes),
-            _read(differences.radix.inverses, _F64, 2),
+            _moduli(radix.primes),
+            _read(radix.inverses, _F64, 2),
             count,
             _write(out, _U64, 4),
             chunk,

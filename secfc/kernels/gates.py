@@ -9,14 +9,16 @@ bits for lambda is a leaf.
 A table has an array of words for each subset, in the order of its bit mask. Bit i is wire i, wires go from
 the highest place to the lowest, and the empty product is 1. Dealt products are in this order too, without
 those that evaluators already have: the empty product and, for gates, single masks.
+
+Row j W + w of a batch is bit j of word w.
 """
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
+from secfc.field.array_types import Bools
+from secfc.kernels.interface import Words
 
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -138,3 +140,20 @@ def _dealt(count: int) -> Iterator[slice]:
 def _ends(wires: Words, size: int, count: int) -> list[Words]:
     """The first wires of all nodes, the second wires, and so on."""
     return [wires[i::size] for i in range(count)]
+
+
+STRIPS = 64
+WORD_BYTES = 8
+
+
+def words_of(rows: int) -> int:
+    """W, words that hold a bit of each row."""
+    return -(-rows // STRIPS)
+
+
+def to_rows(words: Words, rows: int) -> Bools:
+    """Bits of so many rows, shape (n, rows), from words of shape (n, W), without the padding."""
+    count, width = words.shape
+    octets = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8).reshape(count, width, 8)
+    bits = np.unpackbits(octets.swapaxes(1, 2), axis=1, bitorder="little")
+    return bits.reshape(count, STRIPS * width)[:, :rows].astype(np.bool_)

@@ -19,21 +19,6 @@ Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Differences:
-    """The weighted differences to compute.
-
-    `columns`, shape (c,), are the compared columns in the order that decides ties. `weights` are the centred
-    residues of 2 w, shape (P, c). `first` and `second`, shape (pairs,), are columns that are compared.
-    """
-
-    columns: Ints = field(repr=False)
-    weights: Floats = field(repr=False)
-    first: Ints = field(repr=False)
-    second: Ints = field(repr=False)
-    radix: MixedRadix
-
-
-@dataclass(frozen=True, kw_only=True)
 class Compared:
     """The set of each row with the least quotient, as far as float64 can tell.
 
@@ -159,14 +144,12 @@ class Kernels(Protocol):
         relative difference `tolerance` the order of two quotients is in doubt.
         """
 
-    def difference_bits(
-        self, packed: Bytes, start: int, rows: int, differences: Differences, out: Words
-    ) -> None:
-        """Bits of the mixed-radix digits of 2 (w_a x_b - w_b x_a) modulo Q, for pairs (a, b) of columns.
+    def doubled_bits(self, packed: Bytes, radix: MixedRadix, out: Words) -> None:
+        """Bits of the mixed-radix digits of 2 x modulo Q.
 
-        Canonical residues x have shape (P, k, 3 * m), and rows [start, start + rows) are compared. `out` has
-        shape (chunk, chunks, pairs, W), 64 W >= rows. Row j W + w is bit j of word w, and bits after the last
-        row are 0. Digits and their bits go from high to low, `chunk` bits to a chunk. P divides `chunks`.
+        Canonical residues x have shape (P, columns, 3 * rows). `out` has shape (chunk, chunks, columns, W),
+        64 W >= rows. Row j W + w is bit j of word w, and bits after the last row are 0. Digits and their bits
+        go from high to low, `chunk` bits to a chunk. P divides `chunks`.
         """
 
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:
@@ -194,7 +177,7 @@ class Kernels(Protocol):
 
         The masks of l and e have shape (s * nodes, W), node by node, s from 2 to 6. ANDs have no l. If there
         is one node, that of the lowest places, the last e may be missing: then its output e is not needed.
-        `out` has shape (dealt, nodes, W) (`secfc.comparing.widths.Group`).
+        `out` has shape (dealt, nodes, W) (`secfc.comparing.batch_plan.Group`).
         """
 
     def gates(

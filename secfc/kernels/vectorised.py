@@ -8,7 +8,7 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, triples, unpack
 from secfc.field.residues import BLOCK, centre, matmul, reduce, squared_norms
 from secfc.kernels import gates as bitwise
-from secfc.kernels.interface import Bytes, Compared, Differences, Words
+from secfc.kernels.interface import Bytes, Compared, Words
 from secfc.kernels.threads import ALONE, Threads
 
 _BLOCK_ELEMENTS = 1 << 17
@@ -142,21 +142,14 @@ class VectorisedKernels:
             largest=largest,
         )
 
-    def difference_bits(
-        self, packed: Bytes, start: int, rows: int, differences: Differences, out: Words
-    ) -> None:
-        check_differences(packed, start, rows, differences, out)
-        weights, radix = differences.weights[..., np.newaxis], differences.radix
-        x = unpack(packed[:, differences.columns, 3 * start : 3 * (start + rows)])
-        residues = np.empty((len(radix.primes), differences.first.size, rows))
-        for at, (a, b) in enumerate(zip(differences.first, differences.second, strict=True)):
-            # A centred weight times a canonical residue is below 2**47.
-            residues[:, at] = weights[:, a] * x[:, b] - weights[:, b] * x[:, a]
-        chunk, chunks, pairs, words = out.shape
-        whole = np.zeros((len(radix.primes), pairs, 64 * words), dtype="<u4")
-        whole[..., :rows] = radix.digits(residues)
-        places = chunk * chunks // len(radix.primes)
-        strips = np.ascontiguousarray(whole.reshape(-1, pairs, 64, words).swapaxes(2, 3))
+    def doubled_bits(self, packed: Bytes, radix: MixedRadix, out: Words) -> None:
+        check_doubled(packed, radix, out)
+        chunk, chunks, columns, words = out.shape
+        x, count = unpack(packed), len(radix.primes)
+        whole = np.zeros((count, columns, 64 * words), dtype="<u4")
+        whole[..., : x.shape[2]] = radix.digits(2 * x)
+        places = chunk * chunks // count
+        strips = np.ascontiguousarray(whole.reshape(-1, columns, 64, words).swapaxes(2, 3))
         for q, digit in enumerate(strips[::-1]):
             for place in range(places):
                 bits = (digit & np.uint32(1 << places - 1 - place)) != 0
@@ -192,23 +185,13 @@ def _weighed(answers: list[Bytes], weights: Floats, primes: tuple[int, ...], row
     return -1
 
 
-def check_differences(packed: Bytes, start: int, rows: int, differences: Differences, out: Words) -> None:
+def check_doubled(packed: Bytes, radix: MixedRadix, out: Words) -> None:
     """Refuse arrays that do not fit together, since the compiled loop checks no bounds."""
-    count, columns = len(differences.radix.primes), differences.columns
-    if packed.shape[0] != count or differences.weights.shape != (count, columns.size):
-        raise ValueError("residues or weights do not fit the primes")
-    if not 0 <= start <= start + rows <= packed.shape[2] // BYTES_PER_RESIDUE:
-        raise ValueError("rows do not fit the residues")
-    first, second = differences.first, differences.second
-    if (
-        not 0 <= columns.min() <= columns.max() < packed.shape[1]
-        or not 0 <= first.min() <= first.max() < columns.size
-        or not 0 <= second.min() <= second.max() < columns.size
-    ):
-        raise ValueError("columns or pairs do not fit the residues")
-    chunk, chunks, pairs, words = out.shape
+    (count, columns, octets), (chunk, chunks, width, words) = packed.shape, out.shape
+    if count != len(radix.primes) or octets % BYTES_PER_RESIDUE:
+        raise ValueError("residues do not fit the primes, or are no words")
     places = chunk * chunks // count
-    if pairs != first.size or 64 * words < rows or chunks % count or places > 32:
-        raise ValueError("the buffer does not fit the differences")
-    if max(differences.radix.primes) >> places:
+    if columns != width or 64 * words < octets // BYTES_PER_RESIDUE or chunks % count or places > 32:
+        raise ValueError("the buffer does not fit the residues")
+    if max(radix.primes) >> places:
         raise ValueError("digits are longer than their places")

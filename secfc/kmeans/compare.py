@@ -1,4 +1,7 @@
-"""Find the nearest centre exactly: by floats where a proven bound allows it, else by rational numbers."""
+"""Find the nearest centre exactly: by floats where a proven bound allows it, else by rational numbers.
+
+In the same way rows are moved to emptied clusters.
+"""
 
 from dataclasses import dataclass, field
 from math import inf
@@ -108,3 +111,29 @@ def nearest(found: Quotients, *, with_core: bool = False) -> Nearest:
         second[contested] = value.min(axis=0)
     core = found.core(labels) if with_core else np.zeros(labels.size, dtype=np.bool_)
     return Nearest(labels=labels, own=own, second=second, core=core, near_ties=contested.size)
+
+
+def relocate(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Labels:
+    """The next sets: `labels`, with the rows farthest from their centres moved to emptied clusters.
+
+    Each cluster without a row, in ascending index, gets the row that is farthest from its own centre. Rows
+    are taken farthest first, ties by row index. (In scikit-learn the order of ties, and of several rows, is
+    that of `numpy.argpartition`, which promises none.) If even the farthest row lies on its centre, no row
+    moves and `labels` itself is returned. A cluster that loses its only row stays empty.
+
+    `own`, shape (P, m), are digits of D for the nearest centre, below 2**24, so exact. `sizes`, shape (k,),
+    are those of the sets whose means the distances are to.
+    """
+    m = labels.size
+    emptied = np.flatnonzero(np.bincount(labels, minlength=sizes.size) == 0)
+    if emptied.size == 0 or not own.any():
+        return labels
+    value = radix.approximate(own) / sizes[labels].astype(np.float64) ** 2
+    threshold = np.partition(value, m - emptied.size)[m - emptied.size]
+    # Rows that may be among the `emptied.size` farthest, as far as floats can tell.
+    candidates = np.flatnonzero(value >= threshold * (1 - relative_tolerance(radix)))
+    exact = rationals(radix.integers(own[:, candidates]), sizes[labels[candidates]])
+    farthest = candidates[np.argsort(-exact, kind="stable")[: emptied.size]]
+    sets = labels.copy()
+    sets[farthest] = emptied
+    return sets

@@ -1,24 +1,30 @@
 """Answers under the dealer's masks: <x> to y at both evaluators and r at the dealer, with y = sum of x + r.
 
-x has l segments, and what is compared is their sum. The dealer's masks are seeds that it shares with R
-holders; the others get theirs from it (`secfc.comparing.masking`). Nobody learns x: y is uniform without r,
-and the dealer sees no answer. Answers go to the first evaluator, which sends y to the second.
+x has l segments, and what is compared is their sum. The dealer shares a key with each of R holders, the
+bearers. Bearer j adds the residues rho_j of its keystream to its answer. R values determine one polynomial
+rho of the degree of <x>. The dealer sends every other holder, a spare, its rho(alpha_j). So all answers are
+values of x + rho, and any R of them decode to x + r. The dealer knows r = sum_j w_j rho_j before any answer
+(docs/proofs.md, "Masked answers stay codewords"). Nobody learns x: y is uniform without r, and the dealer
+sees no answer. Answers go to the first evaluator, which sends y to the second.
 """
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
-from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt
+from secfc.crypto.keystream import ResidueStream
 from secfc.errors import MessageError
+from secfc.field.array_types import Floats
 from secfc.field.packing import PackedResidues, pack, packed_bytes
+from secfc.kernels.interface import Bytes
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import decoded_sum
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.shared import Shared
 
-_PHASE = "masks"
+_PHASE, _PURPOSE = "masks", "answers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,37 +68,44 @@ def _bearers(me: Party) -> tuple[int, ...]:
     return tuple(me.roles.holders[: me.code.wide])
 
 
-def _spares(me: Party) -> tuple[int, ...]:
-    return tuple(me.roles.holders[me.code.wide :])
+def _masks(me: Party, other: int, bearer: int) -> ResidueStream:
+    """A bearer's masks, from a key that it shares with the dealer."""
+    return ResidueStream(me.keys(other, f"{_PHASE} {bearer}").key(_PURPOSE, 0), me.kernels)
 
 
 def _holder(me: Party, answers: PackedResidues, shape: tuple[int, int, int]) -> Half:
-    primes = me.code.primes
+    primes, dealer, planes = me.code.primes, me.roles.dealer, answers.planes()
     if me.number in _bearers(me):
-        keys = me.keys(me.roles.dealer, f"{_PHASE} {me.number}")
-        BearerMasks(keys=keys, primes=primes, kernels=me.kernels).add(answers)
+        _masks(me, dealer, me.number).add(planes, primes)
     else:
-        dealt = (yield Wait("masks", (me.roles.dealer,), packed_bytes(shape)))[me.roles.dealer]
-        add_dealt(answers, PackedResidues(payload=dealt, shape=shape), primes=primes, kernels=me.kernels)
+        dealt = (yield Wait("masks", (dealer,), packed_bytes(shape)))[dealer]
+        masks = PackedResidues(payload=dealt, shape=shape).planes()
+        _check_below(me, masks, dealer)
+        for plane, more, p in zip(planes, masks, primes, strict=True):
+            me.kernels.add_masks(plane.reshape(-1), more.reshape(-1), p)
     me.send_share([me.roles.first], "answer", answers.payload)
 
 
 def _dealer(me: Party, shape: tuple[int, int, int]) -> Half:
     code, bearers = me.code, _bearers(me)
-    masks = MaskDealer(
-        weights=code.weights,
-        n=code.n,
-        ell=code.ell,
-        t=code.t,
-        bearers=bearers,
-        spares=_spares(me),
-        keys={j: me.keys(j, f"{_PHASE} {j}") for j in bearers},
-        primes=code.primes,
-        kernels=me.kernels,
-    ).deal(columns=shape[1], rows=shape[2])
-    for spare, one in masks.spares.items():
-        me.send(spare, "masks", one.payload)
-    return masks.total
+
+    def drawn(stream: ResidueStream) -> Bytes:
+        masks = PackedResidues.empty(shape).planes()
+        stream.fill(masks, code.primes)
+        return masks
+
+    def combined(weights: Floats) -> PackedResidues:
+        found = PackedResidues.empty(shape)
+        refused = me.kernels.weigh(masks, weights, code.primes, found.planes())
+        assert refused < 0  # the keystream gives residues
+        return found
+
+    streams = [_masks(me, bearer, bearer) for bearer in bearers]
+    masks = me.kernels.threads.each(drawn, streams, size=len(bearers) * prod(shape))
+    spares = tuple(me.roles.holders[code.wide :])
+    for at, spare in enumerate(spares):
+        me.send(spare, "masks", combined(code.between(bearers, spares)[:, at]).payload)
+    return combined(code.weights(bearers))
     yield
 
 
@@ -105,7 +118,10 @@ def _first(me: Party, shape: tuple[int, int, int]) -> Half:
 def _second(me: Party, shape: tuple[int, int, int]) -> Half:
     data = (yield Wait("decoded", (me.roles.first,), packed_bytes(shape)))[me.roles.first]
     decoded = PackedResidues(payload=data, shape=shape)
-    if me.kernels.refused(decoded.planes(), me.code.primes) >= 0:
-        text = f"party {me.roles.first} sent integers that are not below their prime"
-        raise MessageError(text, clients=[me.roles.first])
+    _check_below(me, decoded.planes(), me.roles.first)
     return decoded
+
+
+def _check_below(me: Party, planes: Bytes, sender: int) -> None:
+    if me.kernels.refused(planes, me.code.primes) >= 0:
+        raise MessageError(f"party {sender} sent integers that are not below their prime", clients=[sender])

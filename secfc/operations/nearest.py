@@ -10,18 +10,18 @@ from collections.abc import Generator, Sequence
 
 import numpy as np
 
+from secfc.comparing.batch_plan import below_zero, wins
 from secfc.crypto.keystream import ResidueStream
 from secfc.field.array_types import Bools, Floats, Labels, Objects
-from secfc.field.packing import BYTES_PER_RESIDUE, unpack
+from secfc.field.packing import BYTES_PER_RESIDUE, from_bytes, size_of, to_bytes, unpack
 from secfc.field.residues import reduce
 from secfc.operations.masked import masked, packed
 from secfc.operations.pairs import pairs, pairs_of, planes_of
-from secfc.operations.signs import HiddenBits, below_zero, hidden_signs, wins
+from secfc.operations.signs import HiddenBits, hidden_signs
 from secfc.operations.sums import Sums
 from secfc.protocol.parties.dealing import added, dealt
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
-from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
 

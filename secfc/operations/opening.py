@@ -1,23 +1,29 @@
-"""Opens numbers, or bits under masks, to everybody.
+"""Opens numbers, what is not zero, what is below a limit, and bits under masks.
 
 Each party gets a share of a number of each holder and decodes for itself, so nobody announces one. Both
 evaluators tell every party a bit, and a party continues only if they tell the same.
 """
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from dataclasses import replace
 
 import numpy as np
 
+from secfc.comparing.batch_plan import below_zero
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Floats
-from secfc.operations.signs import HiddenBits
+from secfc.field.packing import to_bytes
+from secfc.operations.masked import masked, packed
+from secfc.operations.signs import HiddenBits, hidden_signs
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import opened_shares
 from secfc.protocol.parties.party import Half, Party
-from secfc.sharing.residue_bytes import to_bytes
-from secfc.sharing.shared import Shared
+from secfc.protocol.parties.random_sharings import Sharings, random_sharings
+from secfc.sharing.shared import Shared, joined
+
+MULTIPLES = 2
+"""Uniform multiples that are opened of each number."""
 
 
 def opened(me: Party, product: Shared) -> Generator[None, None, Floats]:
@@ -35,6 +41,69 @@ def opening(me: Party, product: Shared) -> Half:
         me.send_share(me.roles.everybody, "share", to_bytes(product.residues[:1], me.code.primes[:1]))
     alone = replace(me, code=me.code.first_prime())
     return (yield from opened_shares(alone, "share", product.size, wide=True))[0]
+
+
+def opened_to(
+    me: Party, recipients: Collection[int], numbers: Shared, what: str
+) -> Generator[None, None, Floats | None]:
+    """At recipients the segments, canonical, shape (P, ell, size), of [x] or <x>; `what` is in errors.
+
+    The sharing must be uniform among those of its segments, as `reduced` makes it. It may be modulo the first
+    primes alone.
+    """
+    halves = []
+    if me.number in recipients:
+        halves.append(_recipient(me, numbers, what))
+    if numbers.residues is not None:
+        halves.append(_teller_of(me, recipients, numbers.residues, what))
+    found = yield from me.together(halves)
+    return found[0] if me.number in recipients else None
+
+
+def nonzero(me: Party, numbers: Shared) -> Generator[None, None, Bools]:
+    """Of [x], shape (size,), or of vectors, shape (size, width), which have a number that is not zero.
+
+    What is opened are two uniform multiples of each number, or of each vector, modulo the first prime, others
+    for each segment. A multiple of a vector is the sum of uniform multiples of its numbers. What is not 0
+    modulo this prime passes for 0 only if all of these are 0, each independently with probability below
+    2**-23. More is not opened: a comparer that lies can deal bits that differ by prime.
+    """
+    vectors = numbers.reshape(numbers.shape[0], -1)
+    count = MULTIPLES * numbers.size
+    random = yield from random_sharings(me, zeros=MULTIPLES * vectors.shape[0], alone=count)
+    found: list[Bools] = yield from me.together([testing(me, [vectors], random)])
+    return found[0]
+
+
+def testing(me: Party, vectors: list[Shared], random: Sharings) -> Half:
+    """The same as a half of a step, of vectors of several widths.
+
+    `random` has two of `alone` for each number, and two of `zeros` for each vector.
+    """
+    at, multiples = 0, list[Shared]()
+    alone = random.alone.modulo_first()
+    for one in vectors:
+        size, width = one.shape
+        numbers = one.modulo_first().reshape(1, size, width)
+        factors = alone[at : at + MULTIPLES * size * width].reshape(MULTIPLES, size, width)
+        multiples.append((numbers * factors).sum(2))
+        at += factors.size
+    hidden = joined(multiples, 1).reshape(-1) + random.zeros.modulo_first()
+    opened = yield from opening(me, hidden)
+    found: Bools = opened.reshape(me.code.ell * MULTIPLES, -1).any(axis=0)
+    me.note(np.packbits(found).tobytes())
+    return found
+
+
+def below(me: Party, counts: Shared, limits: list[int]) -> Generator[None, None, tuple[bool, ...]]:
+    """Whether each of some shared counts, shape (counts,), is below its limit.
+
+    All segments of a count are the same, so their sum is ell times it; or the limit is 0.
+    """
+    apart = counts - np.array(limits)
+    hidden = yield from masked(me, packed(apart), columns=1, rows=len(limits))
+    bits = yield from hidden_signs(me, hidden, below_zero(1))
+    return (yield from opened_bits(me, bits))
 
 
 def opened_bits(me: Party, bits: HiddenBits) -> Generator[None, None, tuple[bool, ...]]:
@@ -68,3 +137,15 @@ def _bits_receiver(me: Party, bits: HiddenBits) -> Half:
         raise CheatError(text, code=Code.BAD_MESSAGE, clients=me.roles.evaluators)
     me.note(bytes(first))
     return np.unpackbits(np.frombuffer(first, dtype=np.uint8), count=size).astype(np.bool_).tolist()
+
+
+def _teller_of(me: Party, recipients: Collection[int], shares: Floats, what: str) -> Half:
+    me.send_share(recipients, what, to_bytes(shares, me.code.primes[: len(shares)]))
+    return
+    yield
+
+
+def _recipient(me: Party, numbers: Shared, what: str) -> Half:
+    code = replace(me.code, primes=numbers.primes)
+    alone = replace(me, code=code)
+    return (yield from opened_shares(alone, what, numbers.size, wide=numbers.wide, least=code.wide))

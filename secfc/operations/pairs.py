@@ -12,12 +12,10 @@ direction n_a^2 n_b s_b - n_a n_b^2 s_a then. Opens nothing but what `reduced` o
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import prod
 
 import numpy as np
 
 from secfc.field.array_types import Objects
-from secfc.field.primes import primes_above
 from secfc.operations.masked import Masked, masked
 from secfc.operations.reduction import reduced
 from secfc.operations.sums import PlainSums, Sums
@@ -29,12 +27,6 @@ from secfc.sharing.shared import Shared, joined
 def pairs_of(full: Sequence[int]) -> list[tuple[int, int]]:
     """The pairs, in the order of the columns."""
     return list(combinations(full, 2))
-
-
-def pair_residues(radius: int, m: int) -> int:
-    """Number of primes with which |u| < Q / 2 for all sets of m rows: |u| <= (m / 2)^4 (2 radius)^2."""
-    most = 2 * (prod((m // 2, m - m // 2)) * 2 * radius) ** 2
-    return primes_above(most, what=f"pairs of sets of {m} rows")
 
 
 def plain_pairs(rows: Objects, of: PlainSums) -> Objects:

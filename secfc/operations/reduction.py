@@ -10,11 +10,11 @@ from collections.abc import Generator
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
+from secfc.field.packing import from_bytes, size_of, to_bytes
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import opened_shares
 from secfc.protocol.parties.party import Half, Party
 from secfc.protocol.parties.random_sharings import Sharings, random_sharings
-from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 from secfc.sharing.shared import Shared
 
 

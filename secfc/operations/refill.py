@@ -10,19 +10,13 @@ from fractions import Fraction
 import numpy as np
 
 from secfc.field.array_types import Labels, Objects
-from secfc.field.primes import primes_above
 from secfc.operations.nearest import negative
+from secfc.operations.opening import below
 from secfc.operations.reduction import reduced
 from secfc.operations.sums import PlainSums, Sums
-from secfc.operations.unmoved import below
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
-
-
-def refill_residues(radius: int, m: int) -> int:
-    """Number of primes with which |D_i n_b^2 - D_j n_a^2| < Q / 2 for any sets: at most m^4 (2 radius)^2."""
-    return primes_above(2 * (m**2 * 2 * radius) ** 2, what=f"farthest of {m} rows")
 
 
 def plain_refilled(rows: Objects, labels: Labels, of: PlainSums, empty: Sequence[int]) -> tuple[Labels, bool]:

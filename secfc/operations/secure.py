@@ -1,23 +1,28 @@
-"""The operations of a party: nobody learns a label but its owner."""
+"""The operations of a party, and its starts on the same shared rows: nobody learns a label but its owner."""
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 
 from secfc.field.array_types import Ints
-from secfc.kmeans.program import Summed
-from secfc.operations.full import summed
+from secfc.kmeans.best_starts import Best
+from secfc.kmeans.program import Ended, Summed
+from secfc.kmeans.score import INERTIA, SCORE, most_score
+from secfc.operations.ending.best import best_start
+from secfc.operations.ending.fit import scores_of
+from secfc.operations.ending.inertia import opened_first_bits
 from secfc.operations.nearest import nearest
+from secfc.operations.reduction import reduced
 from secfc.operations.refill import refilled
-from secfc.operations.sums import Sums
-from secfc.operations.unmoved import moved_below
+from secfc.operations.sums import Sums, moved_below, summed
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
-from secfc.sharing.shared import Shared
+from secfc.sharing.shared import Shared, joined
 
 
 class Secure:
     """Operations on shared rows. Sets are shared one-hot, shape (k, m).
 
-    `start` makes the first sets (`secfc.operations.starts`), and `weights`, shape (m,), are public.
+    `start` makes the first sets, and `weights`, shape (m,), are public.
     `on_round` is told each round before it begins, counted from 1: rounds ask for the nearest means.
     """
 
@@ -60,3 +65,63 @@ class Secure:
     ) -> Generator[None, None, tuple[bool, ...]]:
         """See `Operations.moved_below`."""
         return (yield from moved_below(self._me, before, after, limits))
+
+
+class SecureStarts:
+    """See `secfc.kmeans.best_starts.Starts`.
+
+    A fit is [X] with the spare bits of a score, of an inertia, or both.
+
+    `next_start` gives the operations of the next start with so many clusters. A start's score is needed if it
+    `compares` starts, and its inertia if it `opens` that of the best. `radius` bounds the norm of a row.
+    Where sums over final sets are opened, these are kept `whole`.
+    """
+
+    def __init__(
+        self,
+        me: Party,
+        rows: Rows,
+        weights: Ints,
+        next_start: Callable[[int], Secure],
+        *,
+        radius: int,
+        compares: bool,
+        opens: bool,
+        whole: bool = False,
+    ) -> None:
+        self._me, self._rows, self._weights, self._next = me, rows, weights, next_start
+        self._most = most_score(int(weights.sum()), radius**2, INERTIA)
+        self._spares = [spare for spare, needed in ((SCORE, compares), (INERTIA, opens)) if needed]
+        self._norms: Shared | None = None
+        self._whole = whole
+
+    def begin(self, k: int) -> Secure:
+        """See `Starts.begin`."""
+        return self._next(k)
+
+    def fit(self, ended: Ended[Shared, Sums]) -> Generator[None, None, Shared]:
+        """See `Starts.fit`."""
+        me, rows = self._me, self._rows
+        if self._norms is None:
+            self._norms = yield from reduced(me, rows.norms)
+        return (
+            yield from scores_of(
+                me, ended.labels, ended.means, rows, self._norms, self._weights, self._spares
+            )
+        )
+
+    def stored(self, ended: Ended[Shared, Sums]) -> Ended[Shared, Sums]:
+        """See `Starts.stored`: if not `whole`, labels modulo the prime modulo which owners open them."""
+        if self._whole:
+            return ended
+        labels = ended.labels
+        residues = None if labels.residues is None else labels.residues[:1].copy()
+        return replace(ended, labels=Shared(labels.primes[:1], labels.shape, residues))
+
+    def best(self, fits: Sequence[Shared]) -> Generator[None, None, Best]:
+        """See `Starts.best`."""
+        return (yield from best_start(self._me, joined([one[:1] for one in fits], 0)))
+
+    def opened(self, fits: Sequence[Shared]) -> Generator[None, None, list[int]]:
+        """See `Starts.opened`."""
+        return (yield from opened_first_bits(self._me, [one[-1:] for one in fits], most=self._most))

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.comparing.batch import DealerTools, Dealing, Evaluating, EvaluatorTools
+from secfc.comparing.batch import Dealing, Evaluating
 from secfc.comparing.batch_plan import BatchPlan, Bracket
-from secfc.comparing.role import Comparer, Data
 from secfc.field.array_types import Bools
+from secfc.kernels.gates import WORD_BYTES, to_rows
 from secfc.kernels.interface import Bytes
-from secfc.kernels.slicing import WORD_BYTES, to_rows
 from secfc.operations.masked import Masked
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
@@ -33,32 +32,9 @@ class HiddenBits:
     held: Bools | None = field(repr=False)
 
 
-def below_zero(count: int) -> Bracket:
-    """One output for each of `count` columns: it is below 0 (`BatchPlan.of_signs`)."""
-    every = np.arange(count)
-    return Bracket(
-        first=np.full(count, count),
-        second=every,
-        inputs=every[np.newaxis],
-        negated=np.zeros((1, count), dtype=np.bool_),
-    )
-
-
-def wins(slots: int) -> Bracket:
-    """One output for each of `slots` sets but the last: it is nearest. Columns are pairs a < b, then 0."""
-    pairs = Bracket.all_pairs(slots)
-    count = pairs.first.size
-    return Bracket(
-        first=np.full(count, count),
-        second=np.arange(count),
-        inputs=pairs.inputs[:, :-1],
-        negated=pairs.negated[:, :-1],
-    )
-
-
 def hidden_signs(me: Party, of: Masked, bracket: Bracket) -> Generator[None, None, HiddenBits]:
     """The outputs of a bracket for each row."""
-    plan = BatchPlan.of_signs(me.code.primes, of.shape[2], bracket, columns=of.shape[1])
+    plan = BatchPlan(me.code.primes, of.shape[2], bracket)
     halves = []
     if of.held is not None and me.deals:
         halves.append(_dealer(me, plan, of.held.planes()))
@@ -70,14 +46,9 @@ def hidden_signs(me: Party, of: Masked, bracket: Bracket) -> Generator[None, Non
 
 def _dealer(me: Party, plan: BatchPlan, masks: Bytes) -> Half:
     first, second = me.roles.evaluators
-    tools: DealerTools = {
-        "keys": (me.keys(first, f"{_PHASE} {first}"), me.keys(second, f"{_PHASE} {second}")),
-        "kernels": me.kernels,
-        "arena": me.arena,
-    }
+    keys = me.keys(first, f"{_PHASE} {first}"), me.keys(second, f"{_PHASE} {second}")
     dealt = np.empty(plan.dealt, dtype=np.uint64)
-    dealing = Dealing(_PHASE, dealt, **tools)
-    hidden = dealing.hidden(plan, masks).copy()
+    hidden = Dealing(keys, me.kernels, me.arena, dealt).hidden(plan, masks).copy()
     me.send(second, "gates", dealt.view(np.uint8).data)
     return to_rows(hidden.reshape(-1, plan.words), plan.rows)
     yield
@@ -85,17 +56,12 @@ def _dealer(me: Party, plan: BatchPlan, masks: Bytes) -> Half:
 
 def _evaluator(me: Party, plan: BatchPlan, residues: Bytes) -> Half:
     first, second = me.roles.evaluators
-    is_first = me.number == first
-    dealt: Data = b""
+    is_first, dealt = me.number == first, None
     if not is_first:
-        dealt = (yield Wait("gates", (me.roles.dealer,), WORD_BYTES * plan.dealt))[me.roles.dealer]
-    tools: EvaluatorTools = {
-        "me": Comparer.E0 if is_first else Comparer.E1,
-        "keys": me.keys(me.roles.dealer, f"{_PHASE} {me.number}"),
-        "kernels": me.kernels,
-        "arena": me.arena,
-    }
-    gates = Evaluating(_PHASE, np.frombuffer(dealt, dtype=np.uint8), **tools)
+        data = (yield Wait("gates", (me.roles.dealer,), WORD_BYTES * plan.dealt))[me.roles.dealer]
+        dealt = np.frombuffer(data, dtype=np.uint8)
+    keys = me.keys(me.roles.dealer, f"{_PHASE} {me.number}")
+    gates = Evaluating(keys, me.kernels, me.arena, dealt)
     deltas = yield from exchanged(me, second if is_first else first, gates.hidden(plan, residues))
     return to_rows(deltas.reshape(-1, plan.words), plan.rows)
 

@@ -2,14 +2,27 @@
 
 Every holder sends its shares modulo the first prime. An owner opens them if they lie on one polynomial and
 say of each row that it is in exactly one set.
+
+Of a union nobody knows whose rows are whose. There all clients open the labels of all rows plus the sum of
+all covers (`secfc.operations.beginning.added`). The cover of a row is uniform, in each segment, and only the
+client that has the row knows it. So to all others what is opened is uniform. It lies on a uniform polynomial,
+because covers do. A client that lies can deal covers of rows of others, as it can add vectors to these rows.
+It moves labels and learns none. If it moves one to no cluster the run ends for the other client: that tells
+one bit.
 """
 
 from collections.abc import Generator, Mapping
 from dataclasses import replace
 
+import numpy as np
+
+from secfc.errors import CheatError
+from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Labels
 from secfc.field.packing import pack
 from secfc.kmeans.sets import labels_of_bits
+from secfc.operations.beginning.rows import Covers
+from secfc.operations.opening import opened_to
 from secfc.protocol.parties.opened import opened_shares
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.shared import Shared
@@ -38,3 +51,22 @@ def _owner(me: Party, rows: slice, k: int) -> Half:
     alone = replace(me, code=me.code.first_prime())
     opened = yield from opened_shares(alone, "labels", k * count, wide=False)
     return labels_of_bits(opened.reshape(me.code.ell, k, count))
+
+
+def under_covers(me: Party, sets: Shared, covers: Covers) -> Generator[None, None, Labels | None]:
+    """The labels of a client's own rows, of sets with shape (k, m). None at another party."""
+    k, m = sets.shape
+    labels = (sets * np.arange(k).reshape(-1, 1)).sum(0)
+    first = None if labels.residues is None else labels.residues[:1]
+    hidden = Shared(labels.primes[:1], (m,), first) + covers.shared
+    opened = yield from opened_to(me, me.roles.holders, hidden, "labels")
+    return None if opened is None or covers.numbers is None else _uncovered(me, opened[0], covers, k)
+
+
+def _uncovered(me: Party, opened: Floats, covers: Covers, k: int) -> Labels:
+    """The labels of its own rows. CheatError for what is no label, or differs by segment."""
+    labels = (opened[:, covers.numbers] - covers.own) % me.code.primes[0]
+    if (labels >= k).any() or (labels != labels[0]).any():
+        raise CheatError("opened labels are no clusters", code=Code.BAD_MESSAGE)
+    found: Labels = labels[0].astype(np.int32)
+    return found

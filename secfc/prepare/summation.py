@@ -16,10 +16,10 @@ from secfc.errors import CheatError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.field.mixed_radix import MixedRadix
+from secfc.field.packing import from_bytes, size_of, to_bytes
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
 from secfc.sharing.codewords import Codewords
-from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 
 _PRIMES = tuple(prime.p for prime in PRIMES[:5])
 """Their product has 120 bits. Sums of 2**29 squares of 2**28 need only 86 bits."""

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from secfc.crypto.coin import COIN_BYTES
-from secfc.crypto.handshake import Session, digest_of, transcript_of
+from secfc.crypto.handshake import COIN_BYTES, Session, digest_of, transcript_of
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, ParameterError
 from secfc.field.label_packing import labels_of

@@ -18,8 +18,7 @@ from operator import mul
 import numpy as np
 
 from secfc.crypto.randomness import MaskSource
-from secfc.lagrange.basis import basis_residues
-from secfc.lagrange.points import recovery_threshold
+from secfc.lagrange.basis import basis_residues, recovery_threshold
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.prime import Elements, P, elements, multiply, total

@@ -11,7 +11,7 @@ import numpy as np
 from secfc.drivers.outcome import Outcome
 from secfc.errors import DataError, missing
 from secfc.field.array_types import Floats, Labels
-from secfc.operations.starts.plus_plus import repeated_draws
+from secfc.operations.beginning.plus_plus import repeated_draws
 from secfc.tables.parties import as_parties
 
 

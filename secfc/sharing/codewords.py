@@ -21,8 +21,7 @@ from secfc.field.primes import PRIMES
 from secfc.field.residues import canonical, matmul, reduce
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
-from secfc.lagrange.basis import lagrange_basis
-from secfc.lagrange.points import EvaluationPoints, evaluation_points
+from secfc.lagrange.basis import EvaluationPoints, evaluation_points, lagrange_basis
 from secfc.lagrange.reed_solomon import ReedSolomon
 
 _COMBINATIONS = 2
@@ -118,7 +117,7 @@ class Codewords:
         """The segments, canonical, shape (P, ell, size), of right shares, by holder."""
         first = self._first(shares, wide=wide)
         known = reduce(np.stack([shares[j] for j in first], axis=1), self.moduli)
-        return canonical(matmul(self._between(first, ()), known, self.moduli), self.moduli)
+        return canonical(matmul(self.between(first, ()), known, self.moduli), self.moduli)
 
     def contains(self, shares: Mapping[int, Floats], masks: MaskSource, *, wide: bool) -> bool:
         """Whether all shares lie on polynomials, by random combinations of what is expected and given.
@@ -131,7 +130,7 @@ class Codewords:
             return True
         words = self._combined(shares, masks)
         known, given = words[:, : len(first)], words[:, len(first) :]
-        expected = matmul(self._between(first, spare), known, self.moduli)
+        expected = matmul(self.between(first, spare), known, self.moduli)
         return not reduce(expected - given, self.moduli).any()
 
     def wrong(
@@ -167,7 +166,7 @@ class Codewords:
 
     def weights(self, holders: tuple[int, ...]) -> Floats:
         """Weights of the shares of R holders in the sum of the segments of <x>, shape (P, R)."""
-        return reduce(self._between(holders, ()).sum(axis=1), self.moduli[..., 0])
+        return reduce(self.between(holders, ()).sum(axis=1), self.moduli[..., 0])
 
     @cached_property
     def moduli(self) -> Floats:
@@ -182,8 +181,8 @@ class Codewords:
     def _bases(self) -> dict[tuple[tuple[int, ...], tuple[int, ...]], Floats]:
         return {}
 
-    def _between(self, holders: tuple[int, ...], others: tuple[int, ...]) -> Floats:
-        """From the shares of holders to those of others, or to the segments if there are none."""
+    def between(self, holders: tuple[int, ...], others: tuple[int, ...]) -> Floats:
+        """From the shares of holders to those of others, or to the segments: shape (P, others, holders)."""
         if (holders, others) not in self._bases:
             self._bases[holders, others] = np.stack(
                 [

@@ -29,12 +29,19 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 
 from secfc.crypto.channel import TAG_BYTES, Channel, Channels
 from secfc.crypto.handshake import DIGEST_BYTES, Session
-from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES, Identity, check_signature
-from secfc.crypto.key_map import x25519_key
+from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES, Identity, check_signature, x25519_key
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError, TooManyFaultsError
 from secfc.field.array_types import Floats, Labels
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, packed_bytes
+from secfc.field.packing import (
+    BYTES_PER_RESIDUE,
+    PackedResidues,
+    from_bytes,
+    pack,
+    packed_bytes,
+    size_of,
+    to_bytes,
+)
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.sets import labels_of_bits
@@ -42,7 +49,6 @@ from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.job import Job
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.proof import COVERS, agrees, coefficients, sums, with_covers
-from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 from secfc.sharing.row_checks import check_rows
 
 _CALL, _DEPOSIT, _CHECK = b"secfc deposits 1", b"secfc deposit 1", b"secfc deposit check 1"

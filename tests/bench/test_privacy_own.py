@@ -12,16 +12,15 @@ from benchmarks.privacy import own_comparer, own_labels, predictions
 from benchmarks.privacy.own_labels import BOUND, Told, counted
 from secfc.comparing.batch import Evaluating
 from secfc.errors import CheatError
-from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.packing import PackedResidues, pack, to_bytes, unpack
 from secfc.field.primes import primes_of
 from secfc.field.residues import reduce
 from secfc.kmeans.plain import Plain
 from secfc.kmeans.program import lloyd
 from secfc.operations import nearest as of_nearest
-from secfc.operations import nonzero as of_zero
+from secfc.operations import opening as of_zero
 from secfc.operations.nearest import plain_nearest
 from secfc.operations.pairs import pairs, plain_pairs
-from secfc.sharing.residue_bytes import to_bytes
 
 
 class TestChosenRows:

@@ -6,8 +6,7 @@ from support.torsion import ENCODINGS, IDENTITY, POINTS, P, added, encoded, poin
 
 from secfc.agreement.key_files import key_bytes, key_text
 from secfc.crypto.handshake import check_ephemeral
-from secfc.crypto.identity import Identity, Roster, check_signature, y_of
-from secfc.crypto.key_map import x25519_key
+from secfc.crypto.identity import Identity, Roster, check_signature, x25519_key, y_of
 from secfc.errors import SealError
 from secfc.protocol.job.thresholds import MAX_CLIENTS
 

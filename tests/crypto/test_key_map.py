@@ -7,8 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secfc.crypto.identity import Identity
-from secfc.crypto.key_map import x25519_key
+from secfc.crypto.identity import Identity, x25519_key
 
 SEED = bytes.fromhex("421151a459faeade3d247115f94aedae42318124095afabe4d1451a559faedee")
 """From libsodium's test/default/ed25519_convert.c; the keys are those of ed25519_convert.exp."""

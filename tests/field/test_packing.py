@@ -8,8 +8,7 @@ from support.sweeps import tries
 
 from secfc.errors import MessageError
 from secfc.field.array_types import Floats
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
-from secfc.field.payload import HEADROOM
+from secfc.field.packing import BYTES_PER_RESIDUE, HEADROOM, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 
 MODULI = [prime.p for prime in PRIMES]

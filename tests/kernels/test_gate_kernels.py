@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.kernel_samples import BOTH, COMPILED, Guarded, each_kernels
 
-from secfc.comparing.widths import Group
+from secfc.comparing.batch_plan import Group
 from secfc.kernels import Kernels
 
 WIDTHS = [1, 63, 64, 65, 200]

@@ -8,7 +8,6 @@ import pytest
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
 from secfc.kernels import compiled, loading
-from secfc.kernels.interface import EncodingTransform
 from secfc.psu import choice as union_kernels
 
 F64 = np.dtype(np.float64)
@@ -87,21 +86,6 @@ class TestChecksOfShapes:
     def test_sets_that_are_summed(self, sets):
         with pytest.raises(ValueError, match="do not fit the shares"):
             self.kernels.set_sums(np.zeros((2, 3), dtype=np.float32), np.array(sets, dtype=np.int32), 2)
-
-    @pytest.mark.parametrize(
-        ("n", "before", "order", "roots"), [(9, 2, 8, 4), (5, 9, 8, 4), (5, 2, 6, 3), (5, 2, 8, 3)]
-    )
-    def test_transforms(self, n, before, order, roots):
-        transform = EncodingTransform(
-            before=np.ones(before),
-            spectrum=np.ones(order),
-            after=np.ones(n),
-            roots=np.ones(roots),
-            inverse_roots=np.ones(roots),
-        )
-        out = np.zeros((n, 1, 3), dtype=np.uint8)
-        with pytest.raises(ValueError, match="the transform is too short"):
-            self.kernels.encode_by_transform(np.ones((before, 1, 1)), transform, self.primes[0], out)
 
     def test_residues_that_are_no_words(self):
         planes = np.zeros((2, 1, 4), dtype=np.uint8)

@@ -9,7 +9,7 @@ from sklearn.cluster import kmeans_plusplus
 import secfc
 from plaintext_baselines._plus_plus import plus_plus_rows
 from secfc.kmeans.sets import asked_about
-from secfc.operations.starts.plus_plus import candidates_of
+from secfc.operations.beginning.plus_plus import candidates_of
 from secfc.protocol.job.making import make_job
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from secfc.field.primes import PRIMES, Prime
-from secfc.lagrange.points import evaluation_points, order_of_root
+from secfc.lagrange.basis import evaluation_points, order_of_root
 
 each_prime = pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
 

@@ -12,8 +12,7 @@ from secfc.field.array_types import Floats
 from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES, Prime, primes_of
 from secfc.kernels import choose
-from secfc.lagrange.basis import lagrange_basis
-from secfc.lagrange.points import EvaluationPoints, evaluation_points
+from secfc.lagrange.basis import EvaluationPoints, evaluation_points, lagrange_basis
 from secfc.protocol.job.making import make_job
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.proof import COVERS, with_covers

@@ -12,7 +12,7 @@ from support.sweeps import tries
 
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
-from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.basis import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.psu.prime import P
 

@@ -14,7 +14,7 @@ from secfc.field.array_types import Floats
 from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.kernels import choose
-from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.basis import evaluation_points
 from secfc.sharing.codewords import Codewords, segment_width, split
 
 laws = tries()

@@ -218,8 +218,8 @@ ALWAYS = {"protocol.parties.dealing", "protocol.program.stepping", "sharing.proo
 CODED = ALWAYS | {"protocol.server"}
 COMPARED = ALWAYS | {
     "comparing.batch",
-    "comparing.masking",
-    "operations.beginning.random_sums",
+    "operations.beginning.in_range",
+    "operations.masked",
     "operations.nearest",
     "protocol.parties.random_sharings",
 }

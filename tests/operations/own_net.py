@@ -9,16 +9,15 @@ from secfc.crypto.randomness import MaskSource
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import primes_of
 from secfc.kernels.vectorised import VectorisedKernels
+from secfc.kmeans.bounds import draw_residues, pair_residues, refill_residues
 from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.plain import Plain
 from secfc.kmeans.program import lloyd
+from secfc.operations.beginning.plus_plus import plus_plus
 from secfc.operations.decoding.coded import Coded
 from secfc.operations.decoding.distances import Distances
-from secfc.operations.pairs import pair_residues
-from secfc.operations.refill import refill_residues
 from secfc.operations.secure import Secure
-from secfc.operations.starts.plus_plus import draw_residues, plus_plus
-from secfc.operations.starts.public import public_sets
+from secfc.operations.sums import public_sets
 from secfc.operations.to_owners import to_owners
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.inbox import Inbox

@@ -12,8 +12,9 @@ from secfc.crypto.randomness import MaskSource
 from secfc.errors import ParameterError
 from secfc.field.primes import primes_of
 from secfc.field.residues import centre, centred
-from secfc.operations.beginning import random_sums
-from secfc.operations.beginning.random_sums import SUMS, TESTS, bounded_residues, coded_sums, most_sum
+from secfc.kmeans.bounds import bounded_residues, most_sum
+from secfc.operations.beginning import in_range
+from secfc.operations.beginning.in_range import SUMS, TESTS, coded_sums
 
 RING = (3, 5, 7)
 Q = prod(RING)
@@ -65,7 +66,7 @@ def crt(residues, primes=RING):
 
 class TestSums:
     def test_they_are_those_of_integers_with_the_coefficients_of_the_source(self, monkeypatch):
-        monkeypatch.setattr(random_sums, "_BLOCK_ROWS", 3)
+        monkeypatch.setattr(in_range, "_BLOCK_ROWS", 3)
         rng, primes, width = np.random.default_rng(0), primes_of(2), 3
         owned = [slice(2, 6), slice(6, 7), slice(7, 10)]
         shares = np.array([rng.integers(-(p // 2), p // 2, (width, 12)) for p in primes])
@@ -77,8 +78,8 @@ class TestSums:
             primes=primes,
         )
         source = MaskSource(bytes(32))
-        signs = np.concatenate([random_sums._signs(source, (count, SUMS)) for count in (3, 3, 2)]).astype(int)
-        tests = random_sums._signs(source, (len(owned), SUMS, TESTS, width)).astype(int)
+        signs = np.concatenate([in_range._signs(source, (count, SUMS)) for count in (3, 3, 2)]).astype(int)
+        tests = in_range._signs(source, (len(owned), SUMS, TESTS, width)).astype(int)
         for plane, every, p in zip(shares, found, primes, strict=True):
             for own, of_tests, values in zip(owned, tests, every, strict=True):
                 sums = plane[:, own] @ signs[own.start - 2 : own.stop - 2]
@@ -89,7 +90,7 @@ class TestSums:
                 assert values.tolist() == expected
 
     def test_coefficients_are_0_half_of_the_time_and_independent(self):
-        signs = random_sums._signs(MaskSource(bytes(32)), (40_000, 2))
+        signs = in_range._signs(MaskSource(bytes(32)), (40_000, 2))
         counts = Counter(map(tuple, signs.astype(int).tolist()))
         for pair in product(SIGNS, SIGNS):
             expected = 40_000 * SIGNS[pair[0]] * SIGNS[pair[1]] / 16

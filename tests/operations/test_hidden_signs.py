@@ -11,9 +11,9 @@ import pytest
 from operations.own_net import parties_of, play
 
 from secfc.comparing import batch, batch_plan
-from secfc.comparing.widths import USUAL
+from secfc.comparing.batch_plan import USUAL
 from secfc.field.packing import PackedResidues, pack
-from secfc.kernels.slicing import to_rows
+from secfc.kernels.gates import to_rows
 from secfc.operations import signs
 from secfc.operations.masked import Masked
 from secfc.protocol.parties.party import Party
@@ -21,10 +21,10 @@ from secfc.sharing.codewords import Codewords
 
 DEALER, FIRST, SECOND = 1, 2, 3
 CASES = {  # a prime, bits of a leaf, outputs, each u, and random bits a row: of products, and of wires
-    "one leaf": (5, 3, signs.below_zero(1), range(5), 8, 1),
-    "two levels": (3, 1, signs.below_zero(1), range(3), 4, 4),
-    "two columns": (3, 2, signs.below_zero(2), list(product(range(3), repeat=2)), 8, 2),
-    "three sets": (3, 2, signs.wins(3), [(0, 0, 0), (1, 2, 0), (2, 2, 1)], 14, 5),
+    "one leaf": (5, 3, batch_plan.below_zero(1), range(5), 8, 1),
+    "two levels": (3, 1, batch_plan.below_zero(1), range(3), 4, 4),
+    "two columns": (3, 2, batch_plan.below_zero(2), list(product(range(3), repeat=2)), 8, 2),
+    "three sets": (3, 2, batch_plan.wins(3), [(0, 0, 0), (1, 2, 0), (2, 2, 1)], 14, 5),
 }
 
 
@@ -73,7 +73,7 @@ def to_words(bits: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", CASES)
 def test_an_evaluator_sees_the_same_whatever_the_signs_are(monkeypatch, name, evaluator):
     p, chunk, bracket, every, products, wires = CASES[name]
-    every, rng = np.array(every).reshape(-1, bracket.first.size), np.random.default_rng(0)
+    every, rng = np.array(every).reshape(-1, bracket.columns), np.random.default_rng(0)
     own = {FIRST: products + wires, SECOND: wires}[evaluator]
     others = products + 2 * wires - own
     which, string = np.indices((len(every), 1 << others)).reshape(2, -1)

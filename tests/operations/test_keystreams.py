@@ -10,9 +10,8 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.stats import binom
 
-from secfc.comparing.dealer_keys import Keys
 from secfc.crypto import keystream
-from secfc.crypto.keystream import BitStream, ResidueStream
+from secfc.crypto.keystream import BitStream, Keys, ResidueStream
 from secfc.errors import SecFCError
 from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES, primes_of

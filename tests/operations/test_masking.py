@@ -1,162 +1,80 @@
-"""Masked answers: any R of them decode to D + r, and what E0 with colluders does not know is uniform."""
+"""Masked answers: any R of them decode to x + r, and what E0 with colluders does not know is uniform."""
 
 from itertools import combinations, product
 
 import numpy as np
 import pytest
-from support.kernel_samples import BOTH, each_kernels
+from operations.own_net import parties_of, play
 from support.rank import rank
 
-from secfc.comparing.dealer_keys import Keys
-from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt
 from secfc.crypto.keystream import ResidueStream
-from secfc.errors import MessageError, SecFCError
-from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.crypto.randomness import MaskSource
+from secfc.errors import MessageError
+from secfc.field.packing import PackedResidues, unpack
 from secfc.field.primes import PRIMES, primes_of
-from secfc.field.residues import centre
-from secfc.lagrange.basis import lagrange_basis
-from secfc.lagrange.points import evaluation_points
-from secfc.lagrange.reed_solomon import ReedSolomon
-
-COUNT = 3
-PRIMES_OF_ROUND = primes_of(COUNT)
-
-
-def keys(client: int) -> Keys:
-    return Keys(bytes([client]) * 32, run=bytes(16), round_=1, phase="iterate")
-
-
-class Round:
-    """Answers of random polynomials of degree R - 1, masked in parts.
-
-    Parameters
-    ----------
-    n, ell, t : int
-    parts : list of int
-        Rows of each part.
-    """
-
-    def __init__(self, n, ell, t, parts, *, columns=2, kernels=BOTH[0]):
-        self.n, self.ell, self.t, self.kernels = n, ell, t, kernels
-        self.recovery, rows = 2 * (ell + t) - 1, sum(parts)
-        rng = np.random.default_rng(n + rows)
-        self.points = [evaluation_points(prime, n=n, coded=ell + t) for prime in PRIMES[:COUNT]]
-        coefficients = [rng.integers(0, p, (self.recovery, columns, rows)) for p in PRIMES_OF_ROUND]
-        self.plain = np.array(
-            [
-                [evaluate(one, alpha, p) for alpha in points.alpha]
-                for one, points, p in zip(coefficients, self.points, PRIMES_OF_ROUND, strict=True)
-            ]
-        )  # (P, n, columns, rows)
-        self.distances = [
-            sum(evaluate(one, beta, p) for beta in points.beta[:ell]) % p
-            for one, points, p in zip(coefficients, self.points, PRIMES_OF_ROUND, strict=True)
-        ]
-        bearers = range(1, self.recovery + 1)
-        spares = range(self.recovery + 1, n + 1)
-        self.clients = range(1, n + 1)
-        dealer = MaskDealer(
-            weights=self.weights,
-            n=n,
-            ell=ell,
-            t=t,
-            bearers=bearers,
-            spares=spares,
-            keys={client: keys(client) for client in bearers},
-            primes=PRIMES_OF_ROUND,
-            kernels=kernels,
-        )
-        own = {
-            client: BearerMasks(keys=keys(client), primes=PRIMES_OF_ROUND, kernels=kernels)
-            for client in bearers
-        }
-        masked, total, start = {client: [] for client in range(1, n + 1)}, [], 0
-        for part in parts:
-            dealt = dealer.deal(columns=columns, rows=part)
-            total.append(integers(dealt.total))
-            for client, found in masked.items():
-                answer = packed(self.plain[:, client - 1, :, start : start + part])
-                if client in own:
-                    own[client].add(answer)
-                else:
-                    add_dealt(answer, dealt.spares[client], primes=PRIMES_OF_ROUND, kernels=kernels)
-                found.append(integers(answer))
-            start += part
-        self.masked = {client: np.concatenate(found, axis=2) for client, found in masked.items()}
-        self.total = np.concatenate(total, axis=2)
-
-    def weights(self, clients):
-        """The weights with which answers of R clients add up to the sum over all segments, (primes, R)."""
-        found = [
-            np.array(lagrange_basis([one.alpha[j - 1] for j in clients], one.beta[: self.ell], p)).sum(axis=0)
-            % p
-            for one, p in zip(self.points, PRIMES_OF_ROUND, strict=True)
-        ]
-        return np.array(found)
-
-    def decoded(self, clients):
-        """What masked answers of R clients decode to, modulo each prime."""
-        for index, (weights, p) in enumerate(zip(self.weights(clients), PRIMES_OF_ROUND, strict=True)):
-            parts = [
-                int(w) * self.masked[j][index] % p for j, w in zip(clients, weights.tolist(), strict=True)
-            ]
-            yield sum(parts) % p
-
-
-def evaluate(coefficients, at, p):
-    value = np.zeros_like(coefficients[0])
-    for one in coefficients[::-1]:
-        value = (value * at + one) % p
-    return value
-
-
-def packed(residues) -> PackedResidues:
-    planes = np.array(
-        [pack(plane.astype(float), p) for plane, p in zip(residues, PRIMES_OF_ROUND, strict=True)]
-    )
-    return PackedResidues(shape=residues.shape, payload=bytearray(planes.tobytes()))
-
-
-def integers(residues: PackedResidues):
-    return unpack(residues.planes()).astype(np.int64)
-
+from secfc.kernels.vectorised import VectorisedKernels
+from secfc.lagrange.basis import evaluation_points, lagrange_basis
+from secfc.operations.masked import masked, packed
+from secfc.sharing.codewords import Codewords
+from secfc.sharing.shared import Shared
 
 SETTINGS = [(3, 1, 1), (5, 1, 1), (7, 2, 1), (8, 1, 3), (9, 3, 1), (11, 2, 2)]
+COLUMNS = 2
 
 
-@pytest.mark.some(4)
-@each_kernels
+def played(n, ell, t, rows, *, carry=lambda sender, recipient, place, data: data):
+    """x, shape (P, ell, columns * rows), all masked answers by holder, and what each party holds then."""
+    code, answers = Codewords(n=n, t=t, ell=ell, primes=primes_of(3)), {}
+    values = np.stack([MaskSource().uniform(p, (code.wide, COLUMNS * rows)) for p in code.primes])
+    shares = {j: unpack(one) for j, one in enumerate(code.deal(values, VectorisedKernels()), 1)}
+
+    def noted(sender, recipient, place, data):
+        if place.tag == "answer":
+            answers[sender] = PackedResidues(payload=data, shape=(3, COLUMNS, rows))
+        return carry(sender, recipient, place, data)
+
+    def program(me):
+        own = Shared(code.primes, (COLUMNS * rows,), shares.get(me.number), wide=True)
+        return masked(me, packed(own, columns=COLUMNS), columns=COLUMNS, rows=rows)
+
+    parties = parties_of(code, dealer=min(4, n), first=1, second=2)
+    held = play(parties, {j: program(me) for j, me in parties.items()}, carry=noted)
+    return code, values[:, :ell], answers, {j: one.held for j, one in held.items()}
+
+
+def flat(residues):
+    return unpack(residues.planes()).reshape(3, -1)
+
+
+@pytest.mark.some(3)
 @pytest.mark.parametrize(("n", "ell", "t"), SETTINGS)
-def test_any_r_masked_answers_decode_to_the_distance_and_r(kernels, n, ell, t):
-    found = Round(n, ell, t, [5, 1, 9], kernels=kernels)
-    expected = [(d + r) % p for d, r, p in zip(found.distances, found.total, PRIMES_OF_ROUND, strict=True)]
-    for clients in combinations(found.clients, found.recovery):
-        for one, decoded in zip(expected, found.decoded(clients), strict=True):
-            assert np.array_equal(decoded, one)
+def test_any_r_masked_answers_decode_to_x_and_r(n, ell, t):
+    code, x, answers, held = played(n, ell, t, 5)
+    moduli = code.moduli[..., 0]
+    expected = (x.sum(axis=1) + flat(held[min(4, n)])) % moduli
+    assert np.array_equal(flat(held[1]), expected)
+    assert np.array_equal(flat(held[2]), expected)
+    own = {1, 2, min(4, n)}
+    sent = {j: flat(one) for j, one in answers.items()}
+    assert sent.keys() >= set(range(1, n + 1)) - own
+    for holders in combinations(sorted(sent), code.wide):
+        found = sum(
+            w[:, np.newaxis] * sent[j] % moduli for w, j in zip(code.weights(holders).T, holders, strict=True)
+        )
+        assert np.array_equal(found % moduli, expected)
 
 
-@pytest.mark.parametrize(("n", "ell", "t"), SETTINGS[1:])
-def test_masked_answers_are_a_codeword_and_a_wrong_one_is_seen(n, ell, t):
-    found = Round(n, ell, t, [4])
-    for index, p in enumerate(PRIMES_OF_ROUND):
-        code = ReedSolomon(points=found.points[index].alpha, dimension=found.recovery, p=p)
-        words = np.array([found.masked[client][index].reshape(-1) for client in range(1, n + 1)])
-        assert code.contains(centre(words.astype(float), p))
-        words[n - 1, 0] += 1
-        assert n == found.recovery or not code.contains(centre(words.astype(float), p))
+@pytest.mark.parametrize(("tag", "sender"), [("masks", 4), ("decoded", 1)])
+def test_what_is_no_residue_is_refused(tag, sender):
+    def carry(of, to, place, data):
+        return b"\xff" * len(data) if (of, place.tag) == (sender, tag) else data
+
+    with pytest.raises(MessageError, match=f"party {sender} sent integers that are not below their prime"):
+        played(5, 1, 1, 4, carry=carry)
 
 
-def test_long_parts_are_masked_in_blocks_and_no_run_of_masks_comes_twice():
-    found = Round(3, 1, 1, [70_000, 30_000], columns=1)
-    for index, p in enumerate(PRIMES_OF_ROUND):
-        masks = [(found.masked[j][index] - found.plain[index, j - 1]).reshape(-1) % p for j in (1, 2, 3)]
-        runs = {tuple(part) for one in masks for part in one.reshape(-1, 4).tolist()}
-        assert len(runs) == 3 * 25_000
-        assert all(abs(one.mean() / p - 0.5) < 5 * 12**-0.5 * 100_000**-0.5 for one in masks)
-    for sums, d, r, p in zip(
-        found.decoded((1, 2, 3)), found.distances, found.total, PRIMES_OF_ROUND, strict=True
-    ):
-        assert np.array_equal(sums, (d + r) % p)
+def test_no_text_shows_masks():
+    assert repr(ResidueStream(bytes(32), VectorisedKernels())) == "ResidueStream()"
 
 
 @pytest.mark.parametrize(("n", "ell", "t"), SETTINGS)
@@ -231,32 +149,3 @@ class TestExhaustively:
         firsts = [alike[0] for alike in by_distance.values()]
         assert all(np.array_equal(view, alike[0]) for alike in by_distance.values() for view in alike)
         assert not any(np.array_equal(a, b) for a, b in combinations(firsts, 2))
-
-
-class TestRefusals:
-    def test_dealt_masks_of_another_shape_are_refused(self):
-        answer, masks = packed(np.zeros((3, 2, 4))), packed(np.zeros((3, 2, 5)))
-        with pytest.raises(MessageError, match="masks of shape"):
-            add_dealt(answer, masks, primes=PRIMES_OF_ROUND, kernels=BOTH[0])
-
-    @each_kernels
-    def test_dealt_masks_that_are_no_residues_are_refused(self, kernels):
-        answer, masks = packed(np.zeros((3, 2, 4))), packed(np.zeros((3, 2, 4)))
-        masks.planes()[2, 1, -3:] = 255
-        before = bytes(answer.payload)
-        with pytest.raises(MessageError, match="not below their prime"):
-            add_dealt(answer, masks, primes=PRIMES_OF_ROUND, kernels=kernels)
-        assert bytes(answer.payload) == before
-
-    def test_a_key_serves_one_answer(self):
-        ring, shape = keys(1), (COUNT, 2, 5)
-        masks = BearerMasks(keys=ring, primes=PRIMES_OF_ROUND, kernels=BOTH[0])
-        assert bytes(masks.next(shape).payload) != bytes(masks.next(shape).payload)
-        assert list(ring.used) == [("answers", 0), ("answers", 1)]
-        with pytest.raises(SecFCError, match="the key for answers 0 was used"):
-            BearerMasks(keys=ring, primes=PRIMES_OF_ROUND, kernels=BOTH[0]).next(shape)
-
-    def test_no_text_shows_masks(self):
-        own = BearerMasks(keys=keys(1), primes=PRIMES_OF_ROUND, kernels=BOTH[0])
-        assert repr(own) == "BearerMasks(primes=3)"
-        assert repr(ResidueStream(bytes(32), BOTH[0])) == "ResidueStream()"

@@ -11,16 +11,16 @@ from support.recorded import recorded_keys
 
 from plaintext_baselines import ExactLloyd
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
-from secfc.field.packing import pack, pack_canonical, unpack
+from secfc.field.packing import from_bytes, pack, pack_canonical, size_of, to_bytes, unpack
 from secfc.kmeans import plain
-from secfc.operations import nearest, nonzero
+from secfc.operations import nearest
+from secfc.operations import opening as openings
 from secfc.operations.decoding.coded import Coded
 from secfc.operations.secure import Secure
 from secfc.protocol.parties import dealing
 from secfc.protocol.parties.party import Party
 from secfc.sharing import proof
 from secfc.sharing.codewords import Codewords
-from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -94,7 +94,7 @@ def test_if_all_sets_are_opened_as_empty_the_run_ends(monkeypatch):
         return np.zeros((me.code.ell, product.size))
         yield
 
-    monkeypatch.setattr(nonzero, "opening", opening)
+    monkeypatch.setattr(openings, "opening", opening)
     _, rows, start, k = drawn_case(4)
     with pytest.raises(CheatError, match=r"^no set has rows: a holder has sent wrong shares$"):
         Net(rows, start, k).run()

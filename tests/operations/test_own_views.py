@@ -13,26 +13,22 @@ from support.sweeps import sweep
 
 from secfc.kmeans.program import lloyd
 from secfc.kmeans.score import INERTIA, SCORE
+from secfc.operations.beginning.plus_plus import Candidates, best_of, drawn_rows
 from secfc.operations.ending import best, inertia
 from secfc.operations.ending.best import best_start
 from secfc.operations.ending.fit import scores_of
 from secfc.operations.ending.inertia import opened_first_bits
 from secfc.operations.ending.large_enough import lacking
 from secfc.operations.ending.spreads import sums_of_squares
-from secfc.operations.ending.to_recipients import opened_to
-from secfc.operations.full import full_sets, summed
 from secfc.operations.masked import masked, packed
 from secfc.operations.nearest import nearest, shared_bits
-from secfc.operations.opening import opened
+from secfc.operations.opening import opened, opened_to
 from secfc.operations.pairs import pairs, planes_of
 from secfc.operations.reduction import reduced
 from secfc.operations.refill import refilled
 from secfc.operations.secure import Secure
-from secfc.operations.starts.plus_plus import Candidates, best_of, drawn_rows
-from secfc.operations.starts.public import public_sets
-from secfc.operations.sums import Sums, sums_of
+from secfc.operations.sums import Sums, full_sets, moved_below, public_sets, summed, sums_of
 from secfc.operations.to_owners import to_owners
-from secfc.operations.unmoved import moved_below
 from secfc.protocol.parties.random_sharings import random_sharings
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.shared import joined

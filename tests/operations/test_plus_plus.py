@@ -10,11 +10,12 @@ from support.recorded import recorded_keys
 from plaintext_baselines import ExactLloyd
 from secfc.crypto.randomness import MaskSource
 from secfc.field.primes import primes_of
+from secfc.kmeans.bounds import draw_residues
 from secfc.operations import nearest
-from secfc.operations.starts import plus_plus
-from secfc.operations.starts import random_numbers as starts
-from secfc.operations.starts.plus_plus import draw_residues, numbers_of, plain_plus_plus
-from secfc.operations.starts.random_numbers import plain_numbers, random_numbers
+from secfc.operations.beginning import plus_plus
+from secfc.operations.beginning import random_numbers as starts
+from secfc.operations.beginning.plus_plus import numbers_of, plain_plus_plus
+from secfc.operations.beginning.random_numbers import plain_numbers, random_numbers
 from secfc.sharing.codewords import Codewords
 
 

@@ -14,8 +14,8 @@ from plaintext_baselines._exact import ExactRows
 from plaintext_baselines._quantise import quantise
 from secfc.errors import LimitError, MessageError, TooManyFaultsError
 from secfc.field.primes import primes_of
+from secfc.kmeans.bounds import pair_residues
 from secfc.operations.ending import large_enough
-from secfc.operations.pairs import pair_residues
 from secfc.operations.predicting import given
 from secfc.operations.predicting.given import HiddenLabels, hidden_labels, plain_given, shared_labels
 from secfc.operations.predicting.prediction import plain_prediction, prediction

@@ -9,17 +9,14 @@ from plaintext_baselines import ExactLloyd
 from secfc.errors import CheatError
 from secfc.field.primes import primes_of
 from secfc.kmeans import score as rule
+from secfc.kmeans.best_starts import Best, best_starts
+from secfc.kmeans.bounds import fit_residues, pair_residues, refill_residues
+from secfc.kmeans.plain import PlainStarts
 from secfc.kmeans.score import inertia_of
-from secfc.kmeans.several.best_starts import Best, best_starts
-from secfc.kmeans.several.plain_starts import PlainStarts
-from secfc.kmeans.start import random_partition
+from secfc.kmeans.sets import random_partition
 from secfc.operations.ending import best, inertia
-from secfc.operations.ending.fit import fit_residues
-from secfc.operations.ending.secure_starts import SecureStarts
-from secfc.operations.pairs import pair_residues
-from secfc.operations.refill import refill_residues
-from secfc.operations.secure import Secure
-from secfc.operations.starts.public import public_sets
+from secfc.operations.secure import Secure, SecureStarts
+from secfc.operations.sums import public_sets
 from secfc.operations.to_owners import to_owners
 from secfc.sharing.codewords import Codewords
 

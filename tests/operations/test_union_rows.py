@@ -12,15 +12,14 @@ from scipy.stats import kstest, uniform
 from secfc.errors import CheatError, PartyError, TooManyFaultsError
 from secfc.field.fixed_point import unit_of
 from secfc.field.primes import primes_of
+from secfc.kmeans.bounds import pair_residues, refill_residues
 from secfc.kmeans.program import lloyd
 from secfc.operations.beginning import added
 from secfc.operations.beginning.added import ToAdd, added_rows, agreed_rows
 from secfc.operations.beginning.rows import Covers
-from secfc.operations.ending.under_covers import under_covers
-from secfc.operations.pairs import pair_residues
-from secfc.operations.refill import refill_residues
 from secfc.operations.secure import Secure
-from secfc.operations.starts.public import public_sets
+from secfc.operations.sums import public_sets
+from secfc.operations.to_owners import under_covers
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.dealing import dealt_by_owners
 from secfc.sharing.codewords import Codewords

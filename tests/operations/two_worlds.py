@@ -13,13 +13,12 @@ from types import SimpleNamespace
 import numpy as np
 from operations.own_net import parties_of, play
 
-from secfc.comparing import masking
 from secfc.field.packing import pack_canonical, unpack
 from secfc.field.primes import Prime
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.operations import nearest, unmoved
+from secfc.operations import masked, nearest, opening
+from secfc.operations.beginning import plus_plus
 from secfc.operations.signs import HiddenBits
-from secfc.operations.starts import plus_plus
 from secfc.protocol.parties import dealing, random_sharings
 from secfc.protocol.parties.party import Party
 from secfc.sharing import codewords, proof
@@ -53,9 +52,9 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(random_sharings, "LEAST", 0)
     monkeypatch.setattr(Party, "together", together)
     monkeypatch.setattr(Party, "keys", keys)
-    for module in (masking, nearest):
+    for module in (masked, nearest):
         monkeypatch.setattr(module, "ResidueStream", lambda key, kernels: key)
-    for module in (nearest, plus_plus, unmoved):
+    for module in (nearest, plus_plus, opening):
         monkeypatch.setattr(module, "hidden_signs", signs)
 
 

@@ -13,7 +13,7 @@ import secfc
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError
 from secfc.field.primes import PRIMES
-from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.basis import evaluation_points
 from secfc.prepare.summation import LIMIT, Summation
 
 FIVE_PRIMES = PRIMES[:5]

@@ -12,7 +12,7 @@ from plaintext_baselines._exact import ExactRows
 from plaintext_baselines._quantise import quantise
 from secfc.errors import CheatError, LimitError, MessageError, RangeError, SealError, TooManyFaultsError
 from secfc.field.label_packing import pack_labels
-from secfc.operations.nonzero import nonzero
+from secfc.operations.opening import nonzero
 from secfc.operations.predicting import given
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, Hello, Plan
@@ -218,7 +218,7 @@ class TestOwnLabels:
             opened.append((me.number, found.tolist()))
             return found
 
-        monkeypatch.setattr("secfc.operations.full.nonzero", noted)
+        monkeypatch.setattr("secfc.operations.sums.nonzero", noted)
         net = net_of(k=3)
         net.run()
         assert sorted(opened) == [(j, [True, True, False]) for j in range(6)]
@@ -258,7 +258,7 @@ class TestLies:
 
     def test_rows_beyond_the_bound_end_the_run_before_a_label_is_used(self, monkeypatch):
         monkeypatch.setattr(
-            "secfc.operations.beginning.rows.quantise",
+            "secfc.sharing.codewords.quantise",
             lambda rows, unit: quantise([rows], unit) * (1000 if len(rows) == 2 else 1),
         )
         with pytest.raises(RangeError, match=r"^rows of clients 2, 3 are beyond the public bound") as error:

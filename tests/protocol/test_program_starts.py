@@ -13,7 +13,7 @@ from secfc.drivers.setup import Setup
 from secfc.errors import LimitError, ParameterError
 from secfc.kmeans.clustering import LabelResult
 from secfc.kmeans.measures import Measures
-from secfc.kmeans.start import random_partition
+from secfc.kmeans.sets import random_partition
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.protocol.parties.party import Party

@@ -18,7 +18,7 @@ from secfc.errors import MessageError, PartyError, SecFCError
 from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import Choose
-from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
+from secfc.kernels.interface import Bytes, Kernels
 from secfc.kmeans.clustering import LabelResult
 from secfc.protocol.client import Client
 from secfc.protocol.gathering import Faults
@@ -161,14 +161,6 @@ class _Tampering:
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
         """Encode shares; each victim gets one residue too large by 1."""
         self._kernels.encode(values, basis, p, out)
-        self._spoil(p, out)
-
-    def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
-        """The same by transform, for many clients."""
-        self._kernels.encode_by_transform(values, transform, p, out)
-        self._spoil(p, out)
-
-    def _spoil(self, p: int, out: Bytes) -> None:
         for victim in self._victims if out.size else ():
             _add_one(out[victim - 1].reshape(-1)[:BYTES_PER_RESIDUE], p)
 

@@ -20,7 +20,7 @@ from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES, primes_of, residues_needed
 from secfc.field.residues import reduce
 from secfc.kmeans.sets import set_sizes
-from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.basis import evaluation_points
 from secfc.protocol.client import Client, ClientIdentify
 from secfc.protocol.client_program import ClientProgram
 from secfc.protocol.job.cases import Coded, Deposited

@@ -71,13 +71,13 @@ MUTANTS = (
     ),
     Mutant(
         "threshold one too low",
-        "secfc.lagrange.points",
+        "secfc.lagrange.basis",
         'of degree 2(ell + t - 1)."""\n    return 2 * (ell + t) - 1',
         'of degree 2(ell + t - 1)."""\n    return 2 * (ell + t) - 2',
     ),
     Mutant(
         "masks of a round reused in the next",
-        "secfc.comparing.dealer_keys",
+        "secfc.crypto.keystream",
         "_PLACE.pack(round_, part)",
         "_PLACE.pack(0, part)",
     ),
@@ -149,7 +149,7 @@ MUTANTS = (
     ),
     Mutant(
         "one moved row is none",
-        "secfc.operations.unmoved",
+        "secfc.operations.opening",
         "apart = counts - np.array(limits)",
         "apart = counts - np.array(limits) - 1",
     ),

@@ -19,7 +19,7 @@ from secfc.drivers.setup import Setup
 from secfc.errors import DuplicateIdError, ParameterError, PartyError, RangeError, TooManyFaultsError
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.clustering import LabelResult, SearchResult
-from secfc.kmeans.start import random_partition
+from secfc.kmeans.sets import random_partition
 from secfc.protocol.job.cases import LabelsOnly, Predict
 
 from .cases import Case

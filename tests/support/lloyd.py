@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._exact import Centre, ratio_to_float
 from plaintext_baselines._floats import NearestCentres
-from secfc.operations.starts.plus_plus import repeated_draws
+from secfc.operations.beginning.plus_plus import repeated_draws
 
 
 def by_name(job):

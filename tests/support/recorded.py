@@ -1,7 +1,7 @@
 """What tests record of a run: keys, keystreams and noise."""
 
-from secfc.comparing.dealer_keys import Keys
 from secfc.crypto import keystream
+from secfc.crypto.keystream import Keys
 from secfc.operations.ending.noise import Noise
 
 

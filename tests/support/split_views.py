@@ -10,6 +10,7 @@ from support.wire import RUN, UnionWire, Wire
 from plaintext_baselines import ExactLloyd
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import SecFCError
+from secfc.field.packing import from_bytes, size_of
 from secfc.field.primes import primes_above
 from secfc.operations.ending import noise as noise_file
 from secfc.operations.ending.centres import centres_of
@@ -19,7 +20,6 @@ from secfc.protocol.parties.party import Party
 from secfc.protocol.program import whose_rows
 from secfc.protocol.program.stepping import LOST, Stepping, packed
 from secfc.protocol.states import State
-from secfc.sharing.residue_bytes import from_bytes, size_of
 
 _RNG = np.random.default_rng(3)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) + 4 * _RNG.integers(0, 2, (m, 1)) for m in (4, 5, 3, 1, 2)]

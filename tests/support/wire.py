@@ -27,8 +27,7 @@ from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.proof import Signer
 from secfc.crypto.randomness import MaskSource
 from secfc.field.label_packing import PackedLabels
-from secfc.field.packing import PackedResidues
-from secfc.field.payload import Payload
+from secfc.field.packing import PackedResidues, Payload
 from secfc.protocol.client import Client
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job

@@ -2,7 +2,7 @@
 
 So nobody learns whose rows are whose. With each row a client shares a cover: for its own rows uniform
 residues modulo the first prime, and zeros for all others. Each row is one client's, so the sum of all covers
-is known to that client and nobody else (`secfc.operations.ending.under_covers`).
+is known to that client and nobody else (`secfc.operations.to_owners`).
 
 Opens nothing. No client can be left out, because every one has a part of every row.
 """

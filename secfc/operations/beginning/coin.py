@@ -6,7 +6,7 @@ With disclosure "coded" the coordinator tosses alone, bound to nothing.
 import hashlib
 from collections.abc import Generator, Mapping
 
-from secfc.crypto.coin import COIN_BYTES, commitment_to
+from secfc.crypto.handshake import COIN_BYTES, commitment_to
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.protocol.parties.inbox import Wait

@@ -2,25 +2,86 @@
 
 Opens for each group of owners whether random sums of its rows are possible for rows within the bound, and if
 they are, for each owner whether its squared norms are. Both say "yes" of all rows within the bound. Residues
-modulo Q can be those of large integers, whose squares wrap around; so sums come first
-(`secfc.operations.beginning.random_sums`).
+modulo Q can be those of large integers, whose squares wrap around. So sums come first, with coefficients -1,
+0 and 1: if they are small, so is every entry, and no squared norm wraps around (docs/proofs.md, "Rows within
+the bound").
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from itertools import chain, pairwise
+from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import RangeError
-from secfc.operations.beginning.random_sums import VALUES, coded_sums, most_sum
+from secfc.field.array_types import Floats, Shares
+from secfc.field.residues import canonical, reduce
+from secfc.kmeans.bounds import most_sum
 from secfc.operations.nearest import negative
-from secfc.operations.unmoved import below
+from secfc.operations.opening import below
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
+
+SUMS = 42
+"""Sums over an owner's rows, for each column. A large entry makes each sum large with probability >= 1/2."""
+
+TESTS = 6
+"""Sums over the columns, for each of these sums. An entry that is too large passes all of them with
+probability at most ((1 + 2**-6) / 2)**42 < 2**-41."""
+
+VALUES = SUMS * TESTS
+"""Values for each group of owners and segment."""
+
+
+_BLOCK_ROWS = 1 << 12
+"""Rows whose coefficients are drawn at a time. All parties draw the same ones."""
+
+
+def coded_sums(
+    shares: Callable[[int, slice], Shares],
+    owned: Sequence[slice],
+    *,
+    width: int,
+    source: MaskSource,
+    primes: Sequence[int],
+) -> Floats:
+    """Random sums of shares of each group's rows. The source determines the public coefficients.
+
+    The sums are canonical, shape (P, groups, VALUES). `shares` takes the index of a prime and a slice of
+    rows and returns reduced residues, shape (width, rows). `owned` are the rows of each group, in order. A
+    segment has `width` columns.
+    """
+    modulo = np.array(primes, dtype=np.float64)[:, None, None]
+    totals = np.zeros((len(owned), len(primes), width, SUMS))
+    begin, end = owned[0].start, owned[-1].stop
+    for start in range(begin, end, _BLOCK_ROWS):
+        stop = min(start + _BLOCK_ROWS, end)
+        signs = _signs(source, (stop - start, SUMS))
+        held = np.array([shares(index, slice(start, stop)) for index in range(len(primes))], dtype=np.float64)
+        for at, own in enumerate(owned):
+            if own.start < stop and start < own.stop:
+                rows = slice(max(own.start, start) - start, min(own.stop, stop) - start)
+                totals[at] += held[..., rows] @ signs[rows]  # below 2**23 + 4 times 2**29 rows: exact
+    signs = _signs(source, (len(owned), SUMS, TESTS, width))
+    # Below 2**24 times the columns of a segment, 2**28 at most.
+    values = signs @ reduce(totals, modulo).transpose(0, 3, 2, 1)  # (groups, SUMS, TESTS, P)
+    values = values.reshape(len(owned), VALUES, len(primes)).transpose(2, 0, 1)
+    return canonical(reduce(values, modulo), modulo)
+
+
+def _signs(source: MaskSource, shape: tuple[int, ...]) -> Floats:
+    """Independent coefficients: 0 with probability 1/2, -1 and 1 with probability 1/4 each."""
+    count = prod(shape)
+    bits: NDArray[np.uint8] = np.unpackbits(np.frombuffer(source.octets(-(-count // 4)), dtype=np.uint8))
+    pairs = bits[: 2 * count].astype(np.float64).reshape(*shape, 2)
+    found: Floats = pairs[..., 0] - pairs[..., 1]
+    return found
+
 
 GROUPS = 32
 """Most groups of owners whose rows are summed together: each has as many random sums."""

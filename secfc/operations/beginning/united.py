@@ -15,10 +15,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from secfc.comparing.role import Data
 from secfc.errors import CheatError, UnionError
 from secfc.errors.codes import Code
-from secfc.field.array_types import Floats, Ints
+from secfc.field.array_types import Data, Floats, Ints
 from secfc.operations.beginning.added import ToAdd
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import COORDINATOR, Half, Party

@@ -8,11 +8,10 @@ import numpy as np
 from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kmeans.clustering import SearchResult, describe, inertia_of, sums_of
-from secfc.kmeans.compare import Nearest, Quotients
+from secfc.kmeans.compare import Nearest, Quotients, relocate
 from secfc.kmeans.measures import CentreDistances
-from secfc.kmeans.relocation import relocate
 from secfc.kmeans.score import score
-from secfc.kmeans.start import separated_sets
+from secfc.kmeans.sets import separated_sets
 
 
 @dataclass(kw_only=True, eq=False)

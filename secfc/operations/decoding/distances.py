@@ -10,9 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from secfc.comparing.role import Data
 from secfc.errors import MessageError
-from secfc.field.array_types import Floats, Labels, Shares
+from secfc.field.array_types import Data, Floats, Labels, Shares
 from secfc.field.label_packing import PackedLabels, bits_of, packed_size
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues

@@ -15,7 +15,7 @@ from secfc.operations.beginning.rows import BLOCK, SharedRows
 from secfc.operations.ending.centres import Opened, opened_centres
 from secfc.operations.ending.large_enough import plain_lacking
 from secfc.operations.ending.revealing import recipients, refuse
-from secfc.operations.starts.public import public_sets
+from secfc.operations.sums import public_sets
 from secfc.protocol.job.job import Job
 from secfc.protocol.parties.dealing import added, dealt_by_owners
 from secfc.protocol.parties.party import Party

@@ -10,11 +10,10 @@ import numpy as np
 
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
+from secfc.kmeans.best_starts import Best
 from secfc.kmeans.score import NEAR
-from secfc.kmeans.several.best_starts import Best
 from secfc.operations.nearest import negative
-from secfc.operations.nonzero import nonzero
-from secfc.operations.opening import opened
+from secfc.operations.opening import nonzero, opened
 from secfc.protocol.parties.party import Party
 from secfc.protocol.parties.random_sharings import random_sharings
 from secfc.sharing.shared import Shared, joined

@@ -18,7 +18,7 @@ from secfc.field.array_types import Floats, Ints
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_above
 from secfc.operations.ending.spreads import deviations
-from secfc.operations.ending.to_recipients import opened_to
+from secfc.operations.opening import opened_to
 from secfc.protocol.job.job import Job
 from secfc.protocol.parties.party import Party
 from secfc.sharing.shared import Shared

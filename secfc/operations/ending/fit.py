@@ -16,14 +16,9 @@ from itertools import pairwise
 import numpy as np
 
 from secfc.field.array_types import Ints, Labels, Objects
-from secfc.field.primes import primes_above
 from secfc.field.residues import matmul
 from secfc.kmeans.score import (
-    INERTIA,
-    NEAR,
-    SCORE,
     looked_up,
-    most_score,
     reciprocal,
     score,
     score_bits,
@@ -35,16 +30,6 @@ from secfc.operations.sums import PlainSums, Sums
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
-
-
-def fit_residues(radius: int, m: int, *, compares: bool, opens: bool) -> int:
-    """Number of primes to compare the scores of starts, or to open an inertia; m is the weight of all rows.
-
-    Each row is as near to its centre as to the mean of its set, so D is at most radius**2 on average.
-    """
-    compared = NEAR * most_score(m, radius**2, SCORE) if compares else 0
-    opened = most_score(m, radius**2, INERTIA) if opens else 0
-    return primes_above(2 * max(compared, opened), what=f"an inertia of {m} rows")
 
 
 def plain_scores(

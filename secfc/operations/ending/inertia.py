@@ -11,7 +11,7 @@ import numpy as np
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.kmeans.score import KEPT
-from secfc.operations.unmoved import below
+from secfc.operations.opening import below
 from secfc.protocol.parties.party import Party
 from secfc.sharing.shared import Shared, joined
 

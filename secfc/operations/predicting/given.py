@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from secfc.comparing.role import Data
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, TooManyFaultsError
-from secfc.field.array_types import Bools, Ints, Labels
+from secfc.field.array_types import Bools, Data, Ints, Labels
 from secfc.operations.nearest import from_halves, halves
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party

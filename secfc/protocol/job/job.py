@@ -21,12 +21,8 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Labels
 from secfc.field.fixed_point import quantised_radius, scale_exponent, unit_of
 from secfc.field.primes import residues_needed
-from secfc.lagrange.points import recovery_threshold
-from secfc.operations.beginning.random_sums import bounded_residues
-from secfc.operations.ending.fit import fit_residues
-from secfc.operations.pairs import pair_residues
-from secfc.operations.refill import refill_residues
-from secfc.operations.starts.plus_plus import draw_residues
+from secfc.kmeans.bounds import bounded_residues, draw_residues, fit_residues, pair_residues, refill_residues
+from secfc.lagrange.basis import recovery_threshold
 from secfc.protocol.job.cases import (
     Centres,
     Coded,

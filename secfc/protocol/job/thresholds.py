@@ -3,7 +3,7 @@
 from typing import cast
 
 from secfc.field.primes import TWO_ADIC_ORDER
-from secfc.lagrange.points import recovery_threshold
+from secfc.lagrange.basis import recovery_threshold
 from secfc.protocol.job.cases import Start
 from secfc.protocol.job.options import AUTO, Auto, Disclosure
 

@@ -14,11 +14,11 @@ from secfc.field.packing import packed_bytes
 from secfc.field.primes import PRIMES
 from secfc.field.residues import MAX_ROWS
 from secfc.operations.beginning.in_range import most_numbers
+from secfc.operations.beginning.plus_plus import most_compared, most_dealt
 from secfc.operations.beginning.rows import BLOCK
 from secfc.operations.decoding.distances import rows_at_once as rows_answered
 from secfc.operations.ending.fit import most_looked_up
 from secfc.operations.nearest import rows_at_once
-from secfc.operations.starts.plus_plus import most_compared, most_dealt
 from secfc.protocol.job.cases import Coded, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import MAX_MESSAGE_BYTES, Layout

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from secfc.crypto.channel import TAG_BYTES, Sealed
-from secfc.crypto.coin import COIN_BYTES
-from secfc.crypto.handshake import DIGEST_BYTES, Introduction
+from secfc.crypto.handshake import COIN_BYTES, DIGEST_BYTES, Introduction
 from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES
 from secfc.errors import MessageError
 from secfc.field.array_types import Ints, Labels
 from secfc.field.label_packing import FEW, PackedLabels, bits_of, packed_size
-from secfc.field.payload import Payload
+from secfc.field.packing import Payload
 from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
 from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS

@@ -15,17 +15,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from secfc.comparing.role import Data
 from secfc.errors import CheatError, MessageError, PartyError
 from secfc.errors.codes import Code
-from secfc.field.array_types import Floats
-from secfc.field.packing import BYTES_PER_RESIDUE, unpack
+from secfc.field.array_types import Data, Floats
+from secfc.field.packing import BYTES_PER_RESIDUE, from_bytes, size_of, to_bytes, unpack
 from secfc.field.residues import reduce
 from secfc.kernels.interface import Bytes
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.sharing.proof import COVERS, agrees, coefficients, sums, with_covers
-from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 from secfc.sharing.shared import Shared
 
 _DIGEST = 32

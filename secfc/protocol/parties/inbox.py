@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from secfc.comparing.role import Data
 from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
+from secfc.field.array_types import Data
 
 WINDOW = 256
 """Steps that a message may be ahead of its recipient. A client that others can do without may be behind."""

@@ -8,14 +8,12 @@ so a wrong row passes one with probability 1/p.
 
 from collections.abc import Generator, Mapping
 
-from secfc.comparing.role import Data
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.errors.codes import Code
-from secfc.field.array_types import Floats
-from secfc.field.packing import PackedResidues
+from secfc.field.array_types import Data, Floats
+from secfc.field.packing import PackedResidues, from_bytes, size_of
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Party
-from secfc.sharing.residue_bytes import from_bytes, size_of
 
 
 def opened_shares(

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from secfc.comparing.dealer_keys import Keys
-from secfc.comparing.role import Arena, Data
+from secfc.comparing.batch import Arena
+from secfc.crypto.keystream import Keys
 from secfc.crypto.randomness import MaskSource
-from secfc.field.array_types import Floats, Ints
+from secfc.field.array_types import Data, Floats, Ints
 from secfc.kernels import Kernels
 from secfc.protocol.parties.inbox import Inbox, Place, Wait
 from secfc.sharing.codewords import Codewords

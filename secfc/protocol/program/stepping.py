@@ -9,11 +9,11 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from secfc.comparing.role import Data
 from secfc.crypto.channel import Channels
 from secfc.crypto.handshake import DIGEST_BYTES
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError
+from secfc.field.array_types import Data
 from secfc.field.primes import primes_of
 from secfc.kernels import Choose
 from secfc.protocol.job.job import Job

@@ -8,24 +8,22 @@ from typing import Protocol
 import numpy as np
 
 from secfc.field.array_types import Ints, Labels
+from secfc.kmeans.best_starts import Kept, best_starts
 from secfc.kmeans.clustering import LabelResult
 from secfc.kmeans.measures import Measures, calinski_harabasz
 from secfc.kmeans.program import fewest_moved
 from secfc.kmeans.score import inertia_of
-from secfc.kmeans.several.best_starts import Kept, best_starts
-from secfc.kmeans.start import random_partition
+from secfc.kmeans.sets import random_partition
 from secfc.operations.beginning.coin import tossed
 from secfc.operations.beginning.in_range import check_range
+from secfc.operations.beginning.plus_plus import plus_plus
 from secfc.operations.beginning.rows import SharedRows
 from secfc.operations.decoding.revealing import public_revealed
 from secfc.operations.ending.centres import Opened
 from secfc.operations.ending.noise import Noise, noise_of
 from secfc.operations.ending.revealing import revealed
-from secfc.operations.ending.secure_starts import SecureStarts
-from secfc.operations.secure import Secure
-from secfc.operations.starts.plus_plus import plus_plus
-from secfc.operations.starts.public import public_sets
-from secfc.operations.sums import Sums
+from secfc.operations.secure import Secure, SecureStarts
+from secfc.operations.sums import Sums, public_sets
 from secfc.protocol.job.cases import Coded, Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout

@@ -11,8 +11,7 @@ from secfc.operations.beginning.added import added_rows, agreed_rows
 from secfc.operations.beginning.deposited import HeldDeposits, ToRead, deposited_rows
 from secfc.operations.beginning.rows import SharedRows, ToShare, shared_rows
 from secfc.operations.beginning.united import ToUnite, united
-from secfc.operations.ending.under_covers import under_covers
-from secfc.operations.to_owners import to_owners
+from secfc.operations.to_owners import to_owners, under_covers
 from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout

@@ -5,7 +5,7 @@ import pytest
 from support.network import Network
 
 from plaintext_baselines import ExactLloyd
-from secfc.operations.starts import plus_plus
+from secfc.operations.beginning import plus_plus
 
 pytestmark = pytest.mark.usefixtures("clock")
 

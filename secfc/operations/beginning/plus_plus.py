@@ -18,14 +18,15 @@ from math import log
 
 import numpy as np
 
+from secfc.comparing.batch_plan import wins
 from secfc.field.array_types import Floats, Ints, Labels, Objects
 from secfc.field.fixed_point import quantise
-from secfc.field.primes import primes_above
+from secfc.kmeans.bounds import DRAW_BITS
+from secfc.operations.beginning.random_numbers import plain_numbers, random_numbers
 from secfc.operations.masked import masked, packed
 from secfc.operations.nearest import negative, rows_at_once, shared_bits
 from secfc.operations.reduction import reduced
-from secfc.operations.signs import hidden_signs, wins
-from secfc.operations.starts.random_numbers import DRAW_BITS, plain_numbers, random_numbers
+from secfc.operations.signs import hidden_signs
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
@@ -34,15 +35,6 @@ from secfc.sharing.shared import Shared, joined
 def candidates_of(k: int) -> int:
     """Candidates for each set but the first, as in scikit-learn, but at most k."""
     return min(k, 2 + int(log(k)))
-
-
-def draw_residues(radius: int, m: int) -> int:
-    """Number of primes with which |rho c_m - 2**32 c_i| < Q / 2, for rows of total weight m.
-
-    D is 1 or at most (2 radius)^2.
-    """
-    most = m * max(1, (2 * radius) ** 2)
-    return primes_above(2 * (most << DRAW_BITS), what=f"draws by distances of {m} rows")
 
 
 def numbers_of(k: int) -> int:

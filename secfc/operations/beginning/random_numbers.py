@@ -11,16 +11,11 @@ from collections.abc import Generator
 import numpy as np
 
 from secfc.field.array_types import Bools
+from secfc.kmeans.bounds import DRAW_BITS
 from secfc.operations.nearest import shared_bits
 from secfc.operations.signs import HiddenBits
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.shared import Shared
-
-DRAW_BITS = 32
-"""A draw below N is floor(N r / 2**32), r uniform below 2**32: probabilities are multiples of 2**-32.
-
-So the error of each probability is below 2**-32, and a row whose part of N is smaller may never be drawn.
-"""
 
 _PHASE = "draws"
 _OCTETS = DRAW_BITS // 8

@@ -1,1 +1,0 @@
-"""Several starts as one program, and the same in the clear."""

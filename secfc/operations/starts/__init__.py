@@ -1,1 +1,0 @@
-"""The first sets: public ones, and rows that are drawn in secret."""
