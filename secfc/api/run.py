@@ -342,7 +342,8 @@ def _setup(
         weights=None if weights is None else np.concatenate(weights),
     )
     layout.check(job)
-    noise_of(job, layout)
+    if job.opened.noise is not None:
+        noise_of(job, layout)
     if not isinstance(job.rows, Union):  # else nobody knows whose rows are whose
         _check_shares(job, layout, members, limits)
     starts = None

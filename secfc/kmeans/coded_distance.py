@@ -9,9 +9,6 @@ so a round is a matrix product, a reduction and the packing of its result.
 A question is a partition of rows into sets. Its answer is the distances of the rows to the means of the sets.
 """
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 
 from secfc.field.array_types import Floats, Ints, Labels, Shares
@@ -31,10 +28,6 @@ _PIECES = 4
 """Pieces of answers for each thread. With more, faster threads can take work from a slow one."""
 
 
-_SUMMED_COLUMNS = 8
-"""Sums are updated in multiples of this many columns: the compiled loop processes as many together."""
-
-
 class CodedPoints:
     """A client's shares of every row, and the coded distances and sums that it computes from them.
 
@@ -43,13 +36,10 @@ class CodedPoints:
     """
 
     def __init__(self, *, shares: Shares, primes: tuple[int, ...], k: int, kernels: Kernels) -> None:
-        self._shares, self._primes, self._k, self._kernels = shares, primes, k, kernels
+        self._shares, self._primes, self._kernels = shares, primes, kernels
         self._moduli = np.array(primes, dtype=np.float64)[:, np.newaxis]
-        threads, columns = kernels.threads.count, shares.shape[1]
-        pieces = 1 if threads == 1 else -(-_PIECES * threads // len(primes))
-        self._pieces = parts(columns, pieces, multiple=_SUMMED_COLUMNS)
-        self._sums: list[list[Floats]] = []  # by prime and piece of the columns
-        self._summed: list[Labels] = []
+        self._sums = np.empty((len(primes), k, shares.shape[1]))
+        self._summed: dict[int, Labels] = {}  # of which sets the sums are, by prime
         self._questions: list[tuple[Floats, Floats]] = []
         self._asked = 0
 
@@ -62,7 +52,9 @@ class CodedPoints:
         `sizes`, shape (asked,), are those of the first sets. `about` are those of the sets to answer about,
         ascending, () for all of them.
         """
-        sums, primes = self._sums_of_sets(residues, sets), self._moduli[:residues]
+        size = residues * self._shares.shape[1] * sets.size
+        self._kernels.threads.each(lambda index: self._sum(index, sets), range(residues), size=size)
+        sums, primes = self._sums[:residues], self._moduli[:residues]
         if about:
             asked = list(about)
             sums, sizes = sums[:, asked], sizes[asked]
@@ -94,44 +86,13 @@ class CodedPoints:
         threads.each(answer, [(index, piece) for piece in pieces for index in range(len(asked))], size=size)
         return packed
 
-    def _sums_of_sets(self, count: int, sets: Labels) -> Floats:
-        """Sums in each set modulo the first primes, (count, k, width + 1), unreduced."""
-        self._update_sums(count, sets)
-        sums = np.empty((count, self._k, self._shares.shape[1]))
-        for found, kept in zip(sums, self._sums, strict=False):
-            for piece, one in zip(self._pieces, kept, strict=True):
-                found[:, piece] = one
-        return sums
-
-    def _update_sums(self, count: int, sets: Labels) -> None:
-        """Keep the exact sums of the shares in each set, by prime and piece of the columns."""
-        kernels, work = self._kernels, list[Callable[[], None]]()
-        compared, moved = sets, np.empty(0, dtype=np.int64)
-        for index, shares in enumerate(self._shares[:count]):
-            if index == len(self._sums):
-                self._sums.append([np.empty(0)] * len(self._pieces))
-                self._summed.append(sets)
-                few = False
-            elif (summed := self._summed[index]) is not sets:
-                if summed is not compared:  # primes of the same earlier question summed the same sets
-                    compared, moved = summed, (summed != sets).nonzero()[0]
-                few = moved.size * _FEW < sets.size
-                self._summed[index] = sets
-            else:
-                continue
-            if few:
-                old, new = compared[moved], sets[moved]
-            for at, piece in enumerate(self._pieces):
-                held, sums = shares[piece], self._sums[index]
-                if few:
-                    work.append(partial(kernels.move_rows, held, moved, old, new, sums[at]))
-                else:
-                    work.append(partial(self._sum, sums, at, held, sets))
-        kernels.threads.each(_do, work, size=count * self._shares.shape[1] * sets.size)
-
-    def _sum(self, sums: list[Floats], at: int, shares: Shares, sets: Labels) -> None:
-        sums[at] = self._kernels.set_sums(shares, sets, self._k)
-
-
-def _do(work: Callable[[], None]) -> None:
-    work()
+    def _sum(self, index: int, sets: Labels) -> None:
+        """Keep the exact sums of the shares in each set, (k, width + 1), modulo a prime."""
+        shares, sums = self._shares[index], self._sums[index]
+        before, self._summed[index] = self._summed.get(index), sets
+        if before is not None:
+            moved = (before != sets).nonzero()[0]
+            if moved.size * _FEW < sets.size:
+                self._kernels.move_rows(shares, moved, before[moved], sets[moved], sums)
+                return
+        sums[...] = self._kernels.set_sums(shares, sets, len(sums))

@@ -90,7 +90,7 @@ class SecureStarts:
         whole: bool = False,
     ) -> None:
         self._me, self._rows, self._weights, self._next = me, rows, weights, next_start
-        self._most = most_score(int(weights.sum()), radius**2, INERTIA)
+        self._radius = radius
         self._spares = [spare for spare, needed in ((SCORE, compares), (INERTIA, opens)) if needed]
         self._norms: Shared | None = None
         self._whole = whole
@@ -124,4 +124,5 @@ class SecureStarts:
 
     def opened(self, fits: Sequence[Shared]) -> Generator[None, None, list[int]]:
         """See `Starts.opened`."""
-        return (yield from opened_first_bits(self._me, [one[-1:] for one in fits], most=self._most))
+        most = most_score(int(self._weights.sum()), self._radius**2, INERTIA)
+        return (yield from opened_first_bits(self._me, [one[-1:] for one in fits], most=most))

@@ -1,8 +1,8 @@
-"""A client's own rows among those that it shares."""
+"""A client's own rows among those of a union."""
 
 import numpy as np
 
-from secfc.field.array_types import Floats, Ints, Labels
+from secfc.field.array_types import Floats, Ints
 
 UNION_IS_OPEN = (
     ". Before you repeat the run without that client: the union of the new run would show how many rows "
@@ -12,19 +12,13 @@ UNION_IS_OPEN = (
 
 
 class OwnRows:
-    """Rows to share, (m_j, d), block by block, and their numbers among all rows.
+    """A client's own rows, (m_j, d), of a union, and their distinct numbers in it. Others are zeros."""
 
-    With membership privacy the numbers are any distinct ones, and all other rows are shared as zeros.
-    """
-
-    def __init__(self, rows: Floats, at: slice | Ints) -> None:
-        self._rows, self._at = rows, at
-        self._order = np.empty(0, dtype=np.int64) if isinstance(at, slice) else np.argsort(at)
+    def __init__(self, rows: Floats, numbers: Ints) -> None:
+        self._rows, self.numbers, self._order = rows, numbers, np.argsort(numbers)
 
     def block(self, rows: slice) -> Floats:
-        """The rows to share with these numbers. Blocks with zeros are made again and never stored."""
-        if isinstance(self._at, slice):
-            return self._rows[rows.start - self._at.start : rows.stop - self._at.start]
+        """The rows to share with these numbers. They are made again each time and never stored."""
         held, places = self.among(rows)
         block = np.zeros((rows.stop - rows.start, self._rows.shape[1]))
         block[places] = self._rows[held]
@@ -32,21 +26,10 @@ class OwnRows:
 
     def among(self, rows: slice) -> tuple[Ints, Ints]:
         """Which of its own rows have one of these numbers, and the places of these numbers."""
-        numbers = self.numbers
-        low, high = np.searchsorted(numbers, [rows.start, rows.stop], sorter=self._order)
+        low, high = np.searchsorted(self.numbers, [rows.start, rows.stop], sorter=self._order)
         held = self._order[low:high]
-        return held, numbers[held] - rows.start
-
-    @property
-    def numbers(self) -> Ints:
-        """The numbers of its own rows, with membership privacy."""
-        assert not isinstance(self._at, slice)
-        return self._at
+        return held, self.numbers[held] - rows.start
 
     def forget(self) -> None:
         """Drop the rows, once they are shared."""
         self._rows = self._rows[:0].copy()
-
-    def labels(self, labels: Labels) -> Labels:
-        """The labels of its own rows."""
-        return labels[self._at]

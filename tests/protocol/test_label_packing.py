@@ -14,16 +14,11 @@ def unpack_labels(packed: bytes, count: int, bits: int) -> np.ndarray:
 
 
 def naive(labels: list[int], bits: int) -> bytes:
-    """The same packing with Python integers: eight labels at a time, low bytes of all before high bytes."""
-    padded = labels + [0] * (-len(labels) % 8)
+    """The same packing with Python integers: the lowest bit of all labels, then the next one, and so on."""
     packed = b""
-    for shift in range(0, bits, 8):
-        width = min(8, bits - shift)
-        for first in range(0, len(padded), 8):
-            word = 0
-            for i, label in enumerate(padded[first : first + 8]):
-                word |= ((label >> shift) % (1 << width)) << (width * i)
-            packed += word.to_bytes(width, "little")
+    for bit in range(bits):
+        plane = sum((label >> bit & 1) << at for at, label in enumerate(labels))
+        packed += plane.to_bytes(-(-len(labels) // 8), "little")
     return packed
 
 

@@ -143,7 +143,7 @@ def test_sealed_bytes_follow_the_place():
 def test_a_hello_holds_the_agreement_the_introduction_and_the_start_labels():
     data = encode(examples()["Hello with start"], k=3)
     said = b"\x04\x00\x00\x00\x06\x00\x00\x00" + b"\x05" * (4 * 32 + 64)
-    assert data[HEADER:] == AGREEMENT + said + bytes(4) + b"\x04\x00\x00\x00" + bytes([0b01_10_00_01, 0])
+    assert data[HEADER:] == AGREEMENT + said + bytes(4) + b"\x04\x00\x00\x00" + bytes([0b1001, 0b0100])
     assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said + bytes(8)
 
 

@@ -90,12 +90,14 @@ def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, N
         if held is not None:
             for owner in sizes:
                 _store(me, dealings.shares.get(owner), held, parts[owner])
-        refused |= dealings.refused
-        cheats |= cannot_be_honest(refused, known=cheats, most=me.max_liars)
+        if dealings.refused:
+            refused |= dealings.refused
+            cheats |= cannot_be_honest(refused, known=cheats, most=me.max_liars)
         lost |= sizes.keys() - set(dealings.kept)
         left -= lost | cheats.keys()
-    unread = open_pairs(refused, lost | cheats.keys())
-    set_aside(me, cheats, unread, most=me.max_liars)
+    unread = open_pairs(refused, lost | cheats.keys()) if refused else []
+    if refused:
+        set_aside(me, cheats, unread, most=me.max_liars)
     layout = planned.without(lost | cheats.keys())
     rows = Rows(primes, width, layout.m, _kept(held, planned, layout), me.kernels)
     return SharedRows(rows=rows, layout=layout, lost=tuple(sorted(lost)), cheats=cheats, unread=tuple(unread))

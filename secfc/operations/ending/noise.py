@@ -65,8 +65,8 @@ def _most_lost(job: Job) -> int:
     return job.n - max(job.threshold, (job.n + job.t) // 2 + 1)
 
 
-def noise_of(job: Job, layout: Layout) -> Noise | None:
-    """The noise of each client with rows, or None if the job has no noise.
+def noise_of(job: Job, layout: Layout) -> Noise:
+    """The noise of each client with rows, for a job that has noise.
 
     A row, replaced by any other with the same label, moves one sum by at most 2 r times its weight (eq. 3).
     At most `_most_lost` clients may be without noise, or the run ends (`shared_noise`). Without these and t
@@ -75,8 +75,7 @@ def noise_of(job: Job, layout: Layout) -> Noise | None:
     chosen at random would be allowed.
     """
     promised = job.opened.noise
-    if promised is None:
-        return None
+    assert promised is not None
     if promised.delta * layout.m >= 1:
         raise ParameterError(
             f"centres_delta: less than 1 divided by the number of rows is needed, {promised.delta!r} was "

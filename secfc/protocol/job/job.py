@@ -188,7 +188,10 @@ class Job:
         if self.own_labels:
             radius, method = self.radius, self.method
             numbers = [pair_residues(radius, m), refill_residues(radius, m)]
-            numbers.append(fit_residues(radius, m, compares=method.n_init > 1, opens=self.disclosure.inertia))
+            if method.n_init > 1 or self.disclosure.inertia:
+                numbers.append(
+                    fit_residues(radius, m, compares=method.n_init > 1, opens=self.disclosure.inertia)
+                )
             if method.init == "k-means++":
                 numbers.append(draw_residues(radius, m))
             return max(*numbers, bounded_residues(radius, m, self.ell * self.width))

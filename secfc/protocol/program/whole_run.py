@@ -106,7 +106,7 @@ def whole_run(
 
     RangeError for rows beyond the bound, ParameterError if the rows that are in do not fit the job.
     """
-    given, noise = None, noise_of(job, planned)
+    given, noise = None, None if job.opened.noise is None else noise_of(job, planned)
     if job.hides_start and brought.start is not None:
         given = yield from given_labels(me, planned, job.k, marks=brought.start, own=brought.labels)
     shared = yield from rows_of(me, job, planned, brought.rows, watching.union_is)
@@ -193,9 +193,11 @@ def _clustered(
     results = _results_of(job, layout, kept, firsts)
     result = most_suitable(results)
     (final,) = (one.ended.labels for one in kept if one.k == result.k)
-    opened = yield from revealed(
-        me, job, shared, final, weights=weights, noise=noise, smallest=brought.smallest
-    )
+    opened = None
+    if job.opened.to:
+        opened = yield from revealed(
+            me, job, shared, final, weights=weights, noise=noise, smallest=brought.smallest
+        )
     labels = yield from labels_of_rows(me, final, shared, most=job.k)
     return Found(labels=labels, result=result, results=results, opened=opened)
 
