@@ -11,9 +11,8 @@ with the length (1) before phase and purpose.
 import hmac
 import struct
 import time
-from collections.abc import Sequence
-from functools import cache, lru_cache
-from itertools import accumulate
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
@@ -80,28 +79,11 @@ def _redraw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: 
         stream.update_into(ZEROS[: spare.size], spare.data)
 
 
-def _redraw_and_add(part: Bytes, stream: CipherContext, drawn: Bytes, p: int, kernels: Kernels) -> None:
-    """Add words to residues. `drawn` has the words and spare ones of the stream.
-
-    The same words are added as after `_redraw`, but in one pass.
-    """
-    done, spare = 0, drawn[part.size :]
-    while (done := kernels.add_drawn(part, drawn, p, done)) < part.size:
-        stream.update_into(ZEROS[: spare.size], spare.data)
-
-
-@lru_cache(maxsize=32)
-def _ends(count: int, primes: tuple[int, ...]) -> tuple[int, ...]:
-    """Byte offsets where the words of each prime begin, and where the last ones end."""
-    sizes = (BYTES_PER_RESIDUE * (count + spare_words(count, p)) for p in primes)
-    return tuple(accumulate(sizes, initial=0))
-
-
 class ResidueStream(Guarded):
     """Independent, uniform residues modulo primes, from a key of 32 bytes that is used for nothing else.
 
     Two parties with the same key must draw the same numbers of residues modulo the same primes in each call,
-    because every call also draws spare words. Few words are drawn for all primes at once.
+    because every call also draws spare words.
     """
 
     def __init__(self, key: bytes, kernels: Kernels) -> None:
@@ -110,57 +92,39 @@ class ResidueStream(Guarded):
 
     def fill(self, out: Bytes, primes: Sequence[int]) -> None:
         """Write the next residues modulo each prime, packed, to a contiguous array, (P, ..., 3 * count)."""
-        self._draw(out, primes, add=False)
+
+        def put(part: Bytes, drawn: Bytes, p: int) -> None:
+            part[...] = drawn
+
+        self._draw(out, primes, put)
 
     def add(self, packed: Bytes, primes: Sequence[int]) -> None:
         """Add the next residues modulo each prime to packed ones below it, of the same shape, in place."""
-        self._draw(packed, primes, add=True)
+        self._draw(packed, primes, self._kernels.add_masks)
 
-    def _draw(self, packed: Bytes, primes: Sequence[int], *, add: bool) -> None:
+    def _draw(self, packed: Bytes, primes: Sequence[int], put: Callable[[Bytes, Bytes, int], None]) -> None:
         self.check_process()
         if not packed.flags.c_contiguous:
             raise ValueError("the array is not contiguous")  # reshape would copy it
-        planes, stream, kernels = packed.reshape(len(primes), -1), self._stream, self._kernels
-        size, ends = planes.shape[1], _ends(planes.shape[1] // BYTES_PER_RESIDUE, tuple(primes))
-        if ends[-1] <= len(ZEROS):
-            every = np.empty(ends[-1], dtype=np.uint8)
-            stream.update_into(ZEROS[: ends[-1]], every.data)
-            for plane, p, low, high in zip(planes, primes, ends, ends[1:], strict=False):
-                if add:
-                    _redraw_and_add(plane, stream, every[low:high], p, kernels)
-                else:
-                    _redraw(stream, every[low : low + size], every[low + size : high], p, kernels)
-                    plane[...] = every[low : low + size]
-            return
-        turns, alone = Turns(), kernels.threads.for_work(planes.size // BYTES_PER_RESIDUE) == 1
+        planes, turns = packed.reshape(len(primes), -1), Turns()
 
         def of_piece(item: tuple[int, Bytes, int]) -> None:
             number, part, p = item
-            size, spare_size = part.size, BYTES_PER_RESIDUE * spare_words(part.size // BYTES_PER_RESIDUE, p)
-            if not add:
-                spare = np.empty(spare_size, dtype=np.uint8)
-                with turns.take(number):
-                    stream.update_into(ZEROS[:size], part.data)
-                    stream.update_into(ZEROS[:spare_size], spare.data)
-                    _redraw(stream, part, spare, p, kernels)
-                return
-            row = np.empty(size + spare_size, dtype=np.uint8)
-            if alone:
-                stream.update_into(ZEROS[: row.size], row.data)
-                _redraw_and_add(part, stream, row, p, kernels)
-                return
+            spare = BYTES_PER_RESIDUE * spare_words(part.size // BYTES_PER_RESIDUE, p)
+            row = np.empty(part.size + spare, dtype=np.uint8)
             with turns.take(number):
-                stream.update_into(ZEROS[: row.size], row.data)
-                _redraw(stream, row[:size], row[size:], p, kernels)
-            kernels.add_masks(part, row[:size], p)
+                self._stream.update_into(ZEROS[: row.size], row.data)
+                _redraw(self._stream, row[: part.size], row[part.size :], p, self._kernels)
+            put(part, row[: part.size], p)
 
         pieces = [
             (plane[low : low + _BLOCK_BYTES], p)
             for plane, p in zip(planes, primes, strict=True)
-            for low in range(0, size, _BLOCK_BYTES)
+            for low in range(0, plane.size, _BLOCK_BYTES)
         ]
         items = [(number, part, p) for number, (part, p) in enumerate(pieces)]
-        kernels.threads.each(of_piece, items, size=planes.size // BYTES_PER_RESIDUE, turns=turns)
+        size = planes.size // BYTES_PER_RESIDUE
+        self._kernels.threads.each(of_piece, items, size=size, turns=turns)
 
 
 class BitStream(Guarded):

@@ -184,14 +184,6 @@ class CompiledKernels:
             _loops.redraw(_write(words, _U8, 1), words.size, _read(spare, _U8, 1), spare.size, p) >= 0
         )
 
-    def add_drawn(self, packed: Bytes, drawn: Bytes, p: int, start: int = 0) -> int:
-        if packed.size % 3 or drawn.size % 3 or drawn.size < packed.size:
-            raise ValueError("words or spare words do not fit the residues")
-        if start % 3 or not 0 <= start <= packed.size:
-            raise ValueError("the work cannot begin there")
-        residues, words = _write(packed, _U8, 1), _write(drawn, _U8, 1)
-        return int(_loops.add_drawn(residues, packed.size, words, drawn.size, p, start))
-
     def add_masks(self, packed: Bytes, masks: Bytes, p: int) -> None:
         if masks.size != packed.size or packed.size % 3:
             raise ValueError("masks do not fit the residues")

@@ -112,14 +112,6 @@ class Kernels(Protocol):
         False if there are too few spare words. Some words are then still not below p.
         """
 
-    def add_drawn(self, packed: Bytes, drawn: Bytes, p: int, start: int = 0) -> int:
-        """`redraw` words and add them to packed residues, shape (3 * count,), in place.
-
-        The words are the first 3 * count bytes of `drawn`, shape (width,), and spare words follow them. The
-        residues are below p. Residues from byte `start` on are added to. Returns where it stopped: at the
-        end, or where there are too few spare words. Then write new spare words and call again from there.
-        """
-
     def add_masks(self, packed: Bytes, masks: Bytes, p: int) -> None:
         """Add masks to packed residues, both of shape (3 * count,), modulo p, in place. All are below p."""
 

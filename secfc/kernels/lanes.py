@@ -188,20 +188,14 @@ def pack(_, source, groups, p, target):
 
 
 @intrinsic
-def add(_, totals, source, groups, p, found):
-    """Add 24-bit integers at `source` to int32 totals[: 8 groups] modulo p.
-
-    Totals are below p, and stay below it where an integer is. Where one is not, the total is congruent to the
-    sum, and below 2**24. `found` is as in `beyond`.
-    """
+def add(_, totals, source, groups, p):
+    """Add 24-bit integers at `source` to int32 totals[: 8 groups] modulo p. All are below p."""
 
     def generate(context, builder, signature, arguments):
-        totals, source, groups, p, found = arguments
+        totals, source, groups, p = arguments
         modulus = _broadcast(builder, builder.trunc(p, _I32), _INTEGERS)
         with cgutils.for_range(builder, groups) as loop:
             eight = _eight(builder, builder.add(source, builder.mul(loop.index, _I64(3 * LANES))))
-            bits = builder.bitcast(builder.icmp_signed(">=", eight, modulus), _I8)
-            _store(builder, bits, builder.add(found, loop.index))
             place = builder.add(totals, builder.mul(loop.index, _I64(4 * LANES)))
             total = builder.add(_load(builder, place, _INTEGERS), eight)
             less = builder.sub(total, modulus)
@@ -210,7 +204,7 @@ def add(_, totals, source, groups, p, found):
         return context.get_dummy_value()
 
     word, count = types.uint64, types.int64
-    return types.void(word, word, count, count, word), generate
+    return types.void(word, word, count, count), generate
 
 
 @intrinsic

@@ -10,9 +10,6 @@ from secfc.kernels import lanes
 from secfc.kernels.blocks import FLOATS, HALVES, INTS, LONG, OCTETS, OPTIONS, loop, unpack
 from secfc.kernels.lanes import LANES, release, rent
 
-_FOUND = 8 * (LONG // 64 + 1)
-"""Bytes with a bit for each word of a block."""
-
 
 @njit(**OPTIONS)
 def _word(words, at):
@@ -65,9 +62,10 @@ def _replace(words, i, spare, next_, p):
     return next_ + 1
 
 
-@njit(**OPTIONS)
-def _redrawn(words, spare, p):
+@loop(int64(OCTETS, int64, OCTETS, int64, int64))
+def redraw(words, octets, spare, spares, p):
     """Replace words that are not below p by the next spare ones that are. Spare bytes read, -1 if too few."""
+    words, spare = carray(words, octets), carray(spare, spares)
     count, next_ = words.size // 3, 0
     groups = count // LANES
     found = carray(rent(groups + LANES), groups // LANES + 1, np.uint64)  # a bit for each word
@@ -89,82 +87,20 @@ def _redrawn(words, spare, p):
     return 3 * next_
 
 
-@loop(int64(OCTETS, int64, OCTETS, int64, int64))
-def redraw(words, octets, spare, spares, p):
-    """As `_redrawn`, of arrays of so many bytes."""
-    return _redrawn(carray(words, octets), carray(spare, spares), p)
-
-
-@njit(**OPTIONS)
-def _add(totals, words, b, p, found):
-    """Add b words to totals modulo p. `found` has a bit for each word, 1 if not below p.
-
-    The totals at these are congruent to the sum, but may not be below p.
-    """
-    groups, source, target = b // LANES, uint64(words.ctypes.data), uint64(totals.ctypes.data)
-    found[: b // 64 + 1] = uint64(0)
-    lanes.add(target, source, groups, p, uint64(found.ctypes.data))
-    for i in range(groups * LANES, b):
-        word = _word(words, i)
-        totals[i] = (totals[i] + word) % p
-        if word >= p:
-            found[i // 64] |= uint64(1) << uint64(i % 64)
-
-
-@njit(**OPTIONS)
-def _redraw_added(totals, words, b, p, found, spare, read):
-    """As `_redrawn`, of the words found, and correct the totals. `read` spare bytes were read before."""
-    next_ = read // 3
-    for at in range(b // 64 + 1):
-        bits = found[at]
-        while bits != 0:
-            i = 64 * at + int64(lanes.lowest(bits))
-            bits &= bits - uint64(1)
-            before, next_ = _word(words, i), _replace(words, i, spare, next_, p)
-            if next_ < 0:
-                return -1
-            totals[i] = (totals[i] + _word(words, i) - before) % p
-    return 3 * next_
-
-
-@loop(int64(OCTETS, int64, OCTETS, int64, int64, int64))
-def add_drawn(packed, octets, drawn, width, p, start):
-    """Redraw words and add them to residues modulo p, from a byte on. Returns where spare words are too few.
-
-    Residues have shape (octets,), words with spare ones after them (width,).
-    """
-    packed, drawn = carray(packed, octets), carray(drawn, width)
-    spare, read, stopped = drawn[octets:], 0, octets
-    totals = carray(rent(4 * LONG), LONG, np.int32)
-    found = carray(rent(_FOUND), _FOUND // 8, np.uint64)
-    for low in range(start, octets, 3 * LONG):
-        b = min(LONG, (octets - low) // 3)
-        unpack(packed[low : low + 3 * b], b, totals)
-        words = drawn[low : low + 3 * b]
-        _add(totals, words, b, p, found)
-        read = _redraw_added(totals, words, b, p, found, spare, read)
-        if read < 0:
-            stopped = low
-            break
-        _squeeze(totals, b, packed[low : low + 3 * b])
-    release(totals.ctypes.data)
-    release(found.ctypes.data)
-    return stopped
-
-
 @loop(void(OCTETS, int64, OCTETS, int64))
 def add_masks(packed, octets, masks, p):
     """Add masks to residues modulo p, both of shape (octets,). All are below p."""
     packed, masks = carray(packed, octets), carray(masks, octets)
     totals = carray(rent(4 * LONG), LONG, np.int32)
-    found = carray(rent(_FOUND), _FOUND // 8, np.uint64)  # is not read: all are below p
     for low in range(0, octets, 3 * LONG):
         b = min(LONG, (octets - low) // 3)
         unpack(packed[low : low + 3 * b], b, totals)
-        _add(totals, masks[low : low + 3 * b], b, p, found)
+        words, groups = masks[low : low + 3 * b], b // LANES
+        lanes.add(uint64(totals.ctypes.data), uint64(words.ctypes.data), groups, p)
+        for i in range(groups * LANES, b):
+            totals[i] = (totals[i] + _word(words, i)) % p
         _squeeze(totals, b, packed[low : low + 3 * b])
     release(totals.ctypes.data)
-    release(found.ctypes.data)
 
 
 @loop(int64(HALVES, int64, int64, int64, FLOATS, int64))

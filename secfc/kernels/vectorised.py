@@ -91,13 +91,6 @@ class VectorisedKernels:
         triples(words)[wanted[: taken.size]] = triples(spare)[taken]
         return taken.size == wanted.size
 
-    def add_drawn(self, packed: Bytes, drawn: Bytes, p: int, start: int = 0) -> int:
-        size = packed.size
-        if not self.redraw(drawn[start:size], drawn[size:], p):
-            return start
-        self.add_masks(packed[start:], drawn[start:size], p)
-        return size
-
     def add_masks(self, packed: Bytes, masks: Bytes, p: int) -> None:
         step = 3 * _BLOCK_ELEMENTS
         for start in range(0, packed.size, step):

@@ -1,7 +1,5 @@
 """What a client computes when it answers, in both kernels: equal to each other and to integers."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -284,70 +282,6 @@ class TestRedraw:
         for words, spare in ((4, 3), (3, 4)):
             with pytest.raises(ValueError, match="three bytes"):
                 COMPILED.redraw(np.zeros(words, dtype=np.uint8), np.zeros(spare, dtype=np.uint8), P)
-
-
-def added(kernels: Kernels, packed: np.ndarray, drawn: np.ndarray, spares: Iterator[int]) -> None:
-    """Add words, with the spare words of `spares`."""
-    at, size, several = 0, packed.size, (drawn.size - packed.size) // 3
-    while (at := kernels.add_drawn(packed, drawn, P, at)) < size:
-        drawn[size:] = octets_of([next(spares) for _ in range(several)])
-
-
-class TestAddDrawn:
-    @each_kernels
-    @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 63, 64, 65, 2047, 2048, 2049, 5000])
-    def test_it_adds_what_redraw_leaves(self, kernels: Kernels, count: int) -> None:
-        rng = np.random.default_rng(count)
-        words, start = rng.integers(0, 2**24, count), rng.integers(0, P, count)
-        words[::50] = rng.integers(P, 2**24, words[::50].shape)
-        packed = octets_of(start.tolist())
-        drawn = np.concatenate([octets_of(words.tolist()), octets_of([P, *range(count)])])
-        redrawn = drawn.copy()
-        assert kernels.redraw(redrawn[: 3 * count], redrawn[3 * count :], P)
-        assert kernels.add_drawn(packed, drawn, P) == packed.size
-        total = start + unpack(redrawn)[:count].astype(np.int64)
-        assert unpack(packed).tolist() == (total % P).tolist()
-
-    @laws
-    @given(st.data(), st.integers(0, 40), st.sampled_from(MODULI))
-    def test_both_agree_with_python(self, data: st.DataObject, count: int, p: int) -> None:
-        def words(size: int, below: int) -> list[int]:
-            near = st.integers(max(0, p - 2), min(below, p + 3) - 1)
-            return data.draw(st.lists(st.integers(0, below - 1) | near, min_size=size, max_size=size))
-
-        start, drawn = words(count, p), words(count, 2**24)
-        spare = [*words(6, 2**24), *range(min(count, p))]
-        spare = (spare + [0] * count)[: count + 6] + [0] * count
-        left = iter([v for v in spare if v < p])
-        wanted = [(v + (w if w < p else next(left))) % p for v, w in zip(start, drawn, strict=True)]
-        for kernels in BOTH:
-            packed = octets_of(start)
-            assert kernels.add_drawn(packed, octets_of(drawn + spare), p) == packed.size
-            assert unpack(packed).tolist() == wanted
-
-    @each_kernels
-    @pytest.mark.parametrize("every", [40, 7])
-    @pytest.mark.parametrize("at_a_time", [1, 3, 40])
-    def test_spare_words_that_come_later_give_the_same(
-        self, kernels: Kernels, at_a_time: int, every: int
-    ) -> None:
-        words = [i if i % every else 2**24 - 1 for i in range(5000)]
-        packed, drawn = octets_of([7] * len(words)), octets_of(words + [P] * at_a_time)
-        added(kernels, packed, drawn, iter(range(1, 10_000)))
-        replaced = [word if i % every else 1 + i // every for i, word in enumerate(words)]
-        assert unpack(packed).tolist() == [(7 + one) % P for one in replaced]
-
-    def test_compiled_code_refuses_words_that_do_not_fit(self) -> None:
-        def adding(packed: int, width: int, start: int = 0) -> None:
-            drawn, octets = np.zeros(width, dtype=np.uint8), np.zeros(packed, dtype=np.uint8)
-            COMPILED.add_drawn(octets, drawn, P, start)
-
-        for packed, width in ((6, 3), (4, 6), (3, 7)):
-            with pytest.raises(ValueError, match="do not fit"):
-                adding(packed, width)
-        for start in (-3, 1, 6):
-            with pytest.raises(ValueError, match="cannot begin"):
-                adding(3, 6, start)
 
 
 class TestAddMasks:

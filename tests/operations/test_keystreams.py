@@ -167,7 +167,6 @@ class TestResidueStream:
     def test_adding_is_filling_and_a_sum_however_few_words_are_spare(self, monkeypatch, rows, spare):
         if spare is not None:
             monkeypatch.setattr(keystream, "spare_words", lambda count, p: 1 + spare)
-            monkeypatch.setattr(keystream, "_ends", keystream._ends.__wrapped__)
         found, columns = self.filled(rows, 1), np.array(self.PRIMES)[:, np.newaxis, np.newaxis]
         added = np.zeros_like(found)
         added[:, :, ::3] = 1
