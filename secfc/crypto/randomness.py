@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from secfc.errors import SecFCError
 from secfc.field.array_types import Floats
-from secfc.kernels.interface import Kernels
 from secfc.kernels.threads import Turns
 from secfc.kernels.vectorised import VectorisedKernels
 
@@ -65,7 +64,7 @@ class MaskSource(Guarded):
         self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
         self.position = 0  # used bytes of the keystream
 
-    def uniform(self, p: int, shape: tuple[int, ...], kernels: Kernels | None = None) -> Floats:
+    def uniform(self, p: int, shape: tuple[int, ...], kernels: VectorisedKernels | None = None) -> Floats:
         """Independent, uniform, centred residues modulo an odd prime below 2**24: |x| <= (p - 1)/2.
 
         Each draw is the low bits of a 32-bit word, as many as p has. It is kept if it is below p, so every
@@ -109,7 +108,7 @@ class MaskSource(Guarded):
         self.check_process()
         return self._next(count).tobytes()
 
-    def _uniform(self, p: int, kept: Floats, kernels: Kernels) -> int:
+    def _uniform(self, p: int, kept: Floats, kernels: VectorisedKernels) -> int:
         """Draw the first residues in threads, only as many as certainly need whole draws; returns the count.
 
         `uniform` makes `_MOST_DRAWS` draws while `least` or more are missing. No draw gives more than that.

@@ -8,7 +8,6 @@ from functools import cache
 from importlib.util import find_spec
 
 from secfc.errors import ParameterError
-from secfc.kernels.interface import Kernels
 from secfc.kernels.loading import NoLoopsError
 from secfc.kernels.threads import ALONE, Threads
 from secfc.kernels.vectorised import VectorisedKernels
@@ -16,6 +15,9 @@ from secfc.kernels.vectorised import VectorisedKernels
 __all__ = ["Choose", "Kernels", "choose", "chosen_name"]
 
 _LOG = logging.getLogger(__name__)
+
+Kernels = VectorisedKernels
+"""Either form: compiled kernels are a subclass."""
 
 VARIABLE = "SECFC_KERNELS"
 """Environment variable: "auto" (default), "compiled" or "numpy"."""

@@ -51,7 +51,7 @@ def _transpose(lines):
 
 @loop(void(OCTETS, int64, int64, INTS, FLOATS, int64, WORDS, int64, int64, int64))
 def doubled_bits(packed, columns, rows, primes, inverses, count, out, chunk, chunks, words):
-    """See `secfc.kernels.interface.Kernels.doubled_bits`.
+    """See `secfc.kernels.vectorised.VectorisedKernels.doubled_bits`.
 
     Shapes: `packed` (count, columns, 3 * rows), `primes` (count,), `inverses` (count, count), `out` (chunk,
     chunks, columns, words).

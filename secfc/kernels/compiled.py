@@ -17,7 +17,7 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels.gates import wires_of
 from secfc.kernels.interface import Bytes, Compared, Words
 from secfc.kernels.loading import loops
-from secfc.kernels.threads import ALONE, Threads, parts
+from secfc.kernels.threads import parts
 from secfc.kernels.vectorised import VectorisedKernels, check_doubled
 
 _FOUR = 4
@@ -35,14 +35,10 @@ _I32, _I64 = np.dtype(np.int32), np.dtype(np.int64)
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-class CompiledKernels:
-    """`secfc.kernels.interface.Kernels`, compiled."""
+class CompiledKernels(VectorisedKernels):
+    """The same, compiled."""
 
     name = "compiled"
-
-    def __init__(self, threads: Threads = ALONE) -> None:
-        self.threads = threads
-        self._small = VectorisedKernels(threads)
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
         padded = _padded(basis)
@@ -212,11 +208,11 @@ class CompiledKernels:
             _write(out, _F32, 3),
             *out.shape,
         ):
-            return self._small.decode(answers, weights, radix, start, stop, out)  # it says whose
+            return super().decode(answers, weights, radix, start, stop, out)  # it says whose
         done = rows // _PAIR * _PAIR
         if done == rows:
             return -1
-        return self._small.decode(answers, weights, radix, start + done, stop, out[:, :, done:])
+        return super().decode(answers, weights, radix, start + done, stop, out[:, :, done:])
 
     def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
         shape, addresses = _addresses(answers, weights, primes)
@@ -244,7 +240,7 @@ class CompiledKernels:
             columns = parts(shape[0] * shape[1], _PIECES * self.threads.for_work(size))
             if all(self.threads.each(weigh, columns, size=size)):
                 return -1
-        return self._small.weigh(answers, weights, primes, out)  # finds the wrong answer
+        return super().weigh(answers, weights, primes, out)  # finds the wrong answer
 
     def nearest(self, digits: Shares, radix: MixedRadix, sizes: Ints, tolerance: float) -> Compared:
         count, k, rows = digits.shape

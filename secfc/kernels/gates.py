@@ -30,12 +30,20 @@ def wires_of(size: int, equal: Words) -> tuple[int, int]:
 
 
 def leaf_products(bits: Words, start: int, out: Words) -> None:
-    """See `Kernels.leaf_products`."""
+    """Products of the bits of r over each nonempty set of places of a leaf.
+
+    Bits have shape (c, words), the highest place first. Words [start, start + n) are multiplied. `out`
+    has shape (2**c - 1, n).
+    """
     _multiply(out, list(bits[:, start : start + out.shape[1]]), at=1)
 
 
 def leaves(bits: Words, start: int, products: Words, first: bool, less: Words, equal: Words) -> None:
-    """See `Kernels.leaves`."""
+    """Write shares of [y < r] and [y = r] of leaves, shape (n,), from the bits of y.
+
+    With n = not y: e = n ^ r and l = n r for each bit. The products are this evaluator's halves of
+    `leaf_products`, with the same shapes. `first` is True for E0, which adds the public terms.
+    """
     chunk = bits.shape[0]
     n = ~bits[:, start : start + less.size]
     table = np.empty((1 << chunk, less.size), dtype=np.uint64)
@@ -49,7 +57,16 @@ def leaves(bits: Words, start: int, products: Words, first: bool, less: Words, e
 
 
 def gate_products(less: Words, equal: Words, size: int, out: Words) -> None:
-    """See `Kernels.gate_products`."""
+    """Products of two or more masks of the wires of nodes that compare, or of ANDs.
+
+    A node has s pairs of input wires (l, e), the highest first. Its output l is l_1 ^ e_1 (l_2 ^ e_2
+    (...)), and its output e is the product of all e. So it needs the products of subsets of the e, and
+    for each l_j those with subsets of e_1..e_{j-1}. An AND is a node without l.
+
+    The masks of l and e have shape (s * nodes, W), node by node, s from 2 to 6. ANDs have no l. If there
+    is one node, that of the lowest places, the last e may be missing: then its output e is not needed.
+    `out` has shape (dealt, nodes, W) (`secfc.comparing.batch_plan.Group`).
+    """
     nodes, count = wires_of(size, equal)
     table = np.empty((1 << count, nodes, equal.shape[1]), dtype=np.uint64)
     table[0], ends = ONES, _ends(equal, size, count)
@@ -69,7 +86,12 @@ def gates(
     first: bool,
     out: tuple[Words, Words],
 ) -> None:
-    """See `Kernels.gates`."""
+    """Write shares of l and e of nodes that compare, or of ANDs, shape (nodes, W) or (0, W).
+
+    `deltas` are opened wires l and e, in the order and shapes of `gate_products`. `halves` are this
+    evaluator's halves of their masks, and `products` its halves of the products. `first` is True for E0.
+    For ANDs only e is written, for a node without its last e only l.
+    """
     nodes, count = wires_of(size, deltas[1])
     table = np.empty((1 << count, nodes, deltas[1].shape[1]), dtype=np.uint64)
     table[0] = _one(first)

@@ -16,7 +16,14 @@ _BLOCK_ELEMENTS = 1 << 17
 
 
 class VectorisedKernels:
-    """`secfc.kernels.interface.Kernels`, in NumPy."""
+    """The array computations of a run, one prime at a time, in NumPy.
+
+    `CompiledKernels` gives bitwise the same, except that a residue near +-p/2 has two reduced values.
+
+    Residues modulo p are packed, three bytes each, or float64 *reduced* residues (|x| <= p/2 + 4); see
+    `secfc.field.residues`. Rows of the data are always the last axis, so a column is contiguous. Arrays are
+    C-contiguous. Any of `threads` may call any kernel.
+    """
 
     name = "numpy"
 
@@ -24,11 +31,20 @@ class VectorisedKernels:
         self.threads = threads
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
+        """Pack the shares ``basis @ values`` of every client to `out`, shape (n, width, 3 * rows).
+
+        `values`, shape (ell + t, width, rows), are reduced: segments, then masks. `basis` is (n, ell + t).
+        """
         coded, width, rows = values.shape
         shares = matmul(basis, values.reshape(coded, width * rows), p)
         out[...] = pack(shares, p).reshape(out.shape)
 
     def store(self, packed: Bytes, primes: tuple[int, ...], shares: Shares, start: int) -> None:
+        """Unpack shares of some rows, shape (P, width, 3 * rows), and add their squared norms.
+
+        Columns [start, start + rows) of `shares`, shape (P, width + 1, m), are written: centred residues, and
+        ``||x~||^2`` modulo each prime in the last row.
+        """
         for plane, p, held in zip(packed, primes, shares, strict=True):
             residues = centre(unpack(plane), p)
             stop = start + residues.shape[1]
@@ -36,6 +52,10 @@ class VectorisedKernels:
             held[-1, start:stop] = squared_norms(residues, p)
 
     def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
+        """Sum of the shares in each set, unreduced, shape (k, width + 1); -1 is no set.
+
+        Exact: fewer than 2**29 terms below 2**24.
+        """
         sums = np.zeros((k, shares.shape[0]))
         step = max(1, _BLOCK_ELEMENTS // max(k, shares.shape[0]))
         clusters = np.arange(k)[:, np.newaxis]
@@ -45,6 +65,10 @@ class VectorisedKernels:
         return sums
 
     def weighted_sums(self, shares: Shares, weights: Floats, primes: tuple[int, ...]) -> Floats:
+        """Sums over the rows of weight times share, reduced, shape (P, k, width + 1).
+
+        Centred shares have shape (P, width + 1, m), reduced weights (P, k, m).
+        """
         moduli = np.array(primes)[:, np.newaxis, np.newaxis]
         sums = np.zeros((len(primes), weights.shape[1], shares.shape[1]))
         for start in range(0, shares.shape[2], BLOCK):
@@ -54,10 +78,12 @@ class VectorisedKernels:
         return reduce(sums, moduli)
 
     def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
+        """Update `set_sums` in place for rows that moved from set `old` to set `new`."""
         moved = np.ascontiguousarray(shares[:, rows])
         sums += self.set_sums(moved, new, sums.shape[0]) - self.set_sums(moved, old, sums.shape[0])
 
     def prepare(self, matrices: Floats, constants: Floats) -> tuple[Floats, Floats]:
+        """Prepare the arguments of `answer` for each prime: reduced, (P, k, width + 1) and (P, k)."""
         return matrices, constants
 
     def answer(
@@ -70,6 +96,11 @@ class VectorisedKernels:
         out: Bytes,
         first: int,
     ) -> None:
+        """Pack ``constant + matrix @ shares[:, rows]`` modulo p to an answer about rows from `first` on.
+
+        Shares have shape (width + 1, m), `out` (k, 3 * answered). `matrix` and `constant` are
+        those of one prime from `prepare`.
+        """
         step = max(1, _BLOCK_ELEMENTS // max(shares.shape[0], matrix.shape[0]))
         for low in range(rows.start, rows.stop, step):
             high = min(low + step, rows.stop)
@@ -78,6 +109,10 @@ class VectorisedKernels:
             out[:, 3 * (low - first) : 3 * (high - first)] = pack(reduce(product, p), p)
 
     def refused(self, packed: Bytes, primes: tuple[int, ...]) -> int:
+        """Index of the first prime that some packed integer in its plane is not below; -1 if there is none.
+
+        Planes, shape (P, ...), are contiguous.
+        """
         step = 3 * _BLOCK_ELEMENTS
         for at, (plane, p) in enumerate(zip(packed, primes, strict=True)):
             flat = plane.reshape(-1)
@@ -86,12 +121,17 @@ class VectorisedKernels:
         return -1
 
     def redraw(self, words: Bytes, spare: Bytes, p: int) -> bool:
+        """Replace, in place, each word of 24 bits that is not below p by the next spare one that is.
+
+        False if there are too few spare words. Some words are then still not below p.
+        """
         wanted, taken = np.flatnonzero(unpack(words) >= p), np.flatnonzero(unpack(spare) < p)
         taken = taken[: wanted.size]
         triples(words)[wanted[: taken.size]] = triples(spare)[taken]
         return taken.size == wanted.size
 
     def add_masks(self, packed: Bytes, masks: Bytes, p: int) -> None:
+        """Add masks to packed residues, both of shape (3 * count,), modulo p, in place. All are below p."""
         step = 3 * _BLOCK_ELEMENTS
         for start in range(0, packed.size, step):
             part = slice(start, min(start + step, packed.size))
@@ -100,6 +140,13 @@ class VectorisedKernels:
     def decode(
         self, answers: list[Bytes], weights: Floats, radix: MixedRadix, start: int, stop: int, out: Shares
     ) -> int:
+        """Mixed-radix digits of the weighted sum of rows [start, stop) of R answers, if they are residues.
+
+        Answers have shape (P, k, 3 * rows), reduced weights (P, R). The digits are written to `out`, shape
+        (P, k, stop - start). The caller uses one buffer for many blocks, which saves page allocations.
+        Returns the position of an answer with an integer that is not below its prime, or -1 if there is none.
+        Only with -1 is `out` valid.
+        """
         sums = np.empty(out.shape)
         refused = _weighed(answers, weights, radix.primes, slice(start, stop), sums)
         if refused < 0:
@@ -107,6 +154,7 @@ class VectorisedKernels:
         return refused
 
     def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
+        """The weighted sum of all rows as packed residues, in the shape of an answer; else as `decode`."""
         count, k, octets = out.shape
         rows, step = octets // BYTES_PER_RESIDUE, max(1, _BLOCK_ELEMENTS // (count * k))
         for start in range(0, rows, step):
@@ -120,6 +168,11 @@ class VectorisedKernels:
         return -1
 
     def nearest(self, digits: Shares, radix: MixedRadix, sizes: Ints, tolerance: float) -> Compared:
+        """The set with the least quotient D / |S_h|^2 for each row, of scaled squared distances D.
+
+        `digits` are those of D, shape (P, k, rows). `sizes` are |S_h|, 0 for an empty set. Within the
+        relative difference `tolerance` the order of two quotients is in doubt.
+        """
         every = np.arange(digits.shape[2])
         value = radix.quotients(digits, sizes)
         labels = value.argmin(axis=0).astype(np.int32)
@@ -136,6 +189,12 @@ class VectorisedKernels:
         )
 
     def doubled_bits(self, packed: Bytes, radix: MixedRadix, out: Words) -> None:
+        """Bits of the mixed-radix digits of 2 x modulo Q.
+
+        Canonical residues x have shape (P, columns, 3 * rows). `out` has shape (chunk, chunks, columns, W),
+        64 W >= rows. Row j W + w is bit j of word w, and bits after the last row are 0. Digits and their bits
+        go from high to low, `chunk` bits to a chunk. P divides `chunks`.
+        """
         check_doubled(packed, radix, out)
         chunk, chunks, columns, words = out.shape
         x, count = unpack(packed), len(radix.primes)
@@ -155,6 +214,7 @@ class VectorisedKernels:
     gates = staticmethod(bitwise.gates)
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
+        """Write the words' low bits that are below p, minus (p - 1)/2, to `kept`. Returns how many."""
         low_bits = words & np.uint32((1 << p.bit_length()) - 1)
         accepted = low_bits[low_bits < p][: kept.size]
         kept[: accepted.size] = accepted

@@ -17,8 +17,8 @@ from secfc.drivers.taking import take
 from secfc.errors import MessageError, PartyError, SecFCError
 from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import BYTES_PER_RESIDUE
-from secfc.kernels import Choose
-from secfc.kernels.interface import Bytes, Kernels
+from secfc.kernels import Choose, Kernels
+from secfc.kernels.interface import Bytes
 from secfc.kmeans.clustering import LabelResult
 from secfc.protocol.client import Client
 from secfc.protocol.gathering import Faults
