@@ -66,7 +66,7 @@ class Ending:
         self.of_rows = of_rows = shared_rows(code, self.quantised, self.parties)
         bits = (self.labels == np.arange(k)[:, np.newaxis]).astype(np.float64)
         of_sets = dealt(code, np.stack([np.stack([bits] * ell)] * len(primes)))
-        noise = noise_of(self.job, self.layout)
+        noise = noise_of(self.job, self.layout) if self.job.opened.noise else None
 
         def program(me):
             shared = SharedRows(

@@ -119,12 +119,6 @@ class TestHowMuch:
         with pytest.raises(ParameterError, match=f"^centres_epsilon: {text}"):
             noise_of(job, Layout((3,) * 5))
 
-    def test_a_job_without_it_has_none(self):
-        assert (
-            noise_of(make_job(**GIVEN | {"centres_epsilon": None, "centres_delta": None}), Layout((3,) * 5))
-            is None
-        )
-
     @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-5), (3.0, 0.05)])
     def test_the_honest_clients_noise_has_the_guarantee_that_dp_accounting_computes(self, epsilon, delta):
         dp_accounting = pytest.importorskip("dp_accounting")
