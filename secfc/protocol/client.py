@@ -263,7 +263,7 @@ class Client:
 
     @property
     def union_rows(self) -> Ints | None:
-        """The numbers of its own rows in the union, shape (m_j,), int64, once all rows are shared."""
+        """The numbers of its own rows in the union, shape (m_j,), int64, once the union is found."""
         return self.phase.union_rows
 
     @property

@@ -171,8 +171,9 @@ class ClientProgram(ClientPhase):
         if context.number <= context.job.n:
             context.limits.check_shares(context.job, layout, name=context.name, names=names)
 
-    def union_is(self, layout: Layout) -> None:
+    def union_is(self, layout: Layout, numbers: Ints | None) -> None:
         """See `Watching`. LimitError if its limits forbid so many rows."""
+        self.union_rows = numbers
         self._check_limits(layout)
 
     def rows_are(self, shared: SharedRows) -> None:
@@ -181,8 +182,6 @@ class ClientProgram(ClientPhase):
         for owner in shared.left_out:
             context.refuse_without("StepNotice", owner)
         self._layout = shared.layout
-        if shared.covers is not None:
-            self.union_rows = shared.covers.numbers
         self._check_shares(shared.layout)
 
     def sets_are(self, start: Labels, k: int) -> None:

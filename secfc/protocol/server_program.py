@@ -11,7 +11,7 @@ from fractions import Fraction
 from secfc.crypto.handshake import Session
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, TooManyFaultsError
-from secfc.field.array_types import Labels
+from secfc.field.array_types import Ints, Labels
 from secfc.kernels import Choose
 from secfc.kmeans.clustering import LabelResult
 from secfc.operations.beginning.rows import SharedRows
@@ -199,7 +199,7 @@ class ServerProgram(ServerPhase):
                 f"{gathering.describe()}"
             )
 
-    def union_is(self, layout: Layout) -> None:
+    def union_is(self, layout: Layout, numbers: Ints | None) -> None:
         """See `Watching`. ParameterError if the rows do not fit the job."""
         layout.check(self.context.job)
 

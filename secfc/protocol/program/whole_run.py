@@ -70,8 +70,8 @@ class Brought:
 class Watching(PublicRounds, Protocol):
     """Is told what everybody learns. It may refuse it with an error, which ends the run for this party."""
 
-    def union_is(self, layout: Layout) -> None:
-        """The union of IDs was found. Its rows are not shared yet."""
+    def union_is(self, layout: Layout, numbers: Ints | None) -> None:
+        """The union of IDs was found, with a client's own rows. They are not shared yet."""
 
     def rows_are(self, shared: SharedRows) -> None:
         """Rows were shared, and some may be left out."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from secfc.field.array_types import Floats, Labels
+from secfc.field.array_types import Floats, Ints, Labels
 from secfc.field.primes import primes_of
 from secfc.operations.beginning.added import added_rows, agreed_rows
 from secfc.operations.beginning.deposited import HeldDeposits, ToRead, deposited_rows
@@ -67,7 +67,7 @@ def given_by(
 
 
 def rows_of(
-    me: Party, job: Job, planned: Layout, given: Given, on_union: Callable[[Layout], None]
+    me: Party, job: Job, planned: Layout, given: Given, on_union: Callable[[Layout, Ints | None], None]
 ) -> Generator[None, None, SharedRows]:
     """The rows of a layout, shared. Of a union the layout has the most rows, and it is found here."""
     if isinstance(given, ToRead):
@@ -77,7 +77,7 @@ def rows_of(
     found, numbers = yield from united(me, given)
     m = yield from agreed_rows(me, found, planned.m)
     layout = Layout((m,) * job.n, common=True)
-    on_union(layout)
+    on_union(layout, numbers)
     me.code = replace(me.code, primes=primes_of(job.residues(m)))
     return (yield from added_rows(me, layout, given.to_add(numbers)))
 
