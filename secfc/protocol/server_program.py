@@ -104,8 +104,11 @@ class ServerProgram(ServerPhase):
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Parties that it waits for itself."""
-        return () if self._steps.ended else tuple(j for j in self._steps.me.awaited if j != SERVER)
+        """Parties that it waits for itself. A union needs every client, also one that is lost."""
+        me = self._steps.me
+        united = [wait for wait in me.waits if wait.tag == "union opened"]
+        needed = {j for wait in united for j in wait.senders if j in me.inbox.lost}
+        return () if self._steps.ended else tuple(sorted({*me.awaited, *needed} - {SERVER}))
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
         """Clients that have not sent a piece; then as `awaited`.

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from support.union import KEY
 
-from secfc.errors import CheatError, DataError, DuplicateIdError, MessageError, ParameterError, UnionError
+from secfc.errors import (
+    CheatError,
+    DataError,
+    DuplicateIdError,
+    MessageError,
+    ParameterError,
+    TooManyFaultsError,
+    UnionError,
+)
 from secfc.operations.beginning import united
 from secfc.protocol.messages import SERVER, Plan, Step, StepNotice, StepReport
 from secfc.protocol.program.stepping import letters_of, packed
@@ -320,3 +328,15 @@ def test_a_client_that_is_started_again_has_the_same_tokens(union, roles) -> Non
         client.receive(replace(plan, introductions=said))
         found.append(roles[1]._tokens.u.tolist())
     assert found[0] == found[1]
+
+
+def test_a_client_that_saw_other_numbers_while_a_union_is_found_is_waited_for(union) -> None:
+    # Nobody can be left out: the driver ends the run by this client's name, when its time is up.
+    net = union([*IDS, [], []], [*ROWS, np.zeros((0, 1)), np.zeros((0, 1))], max_liars=1)
+    report = net.hold(StepReport, recipient=SERVER, sender=4)
+    letters = [(replace(place, seen=bytes(32)), data) for place, data in letters_of(report.data)]
+    net.deliver(replace(report, data=packed(letters)))
+    net.run()
+    assert net.server.awaited == (4,)
+    with pytest.raises(TooManyFaultsError, match=r"^client 4 is absent before all rows were shared"):
+        net.server.absent(4)
