@@ -125,7 +125,8 @@ class LyingClient(Client):
         self.lied: set[str] = set()
         identify = cast(ClientIdentify, self.phase)
         if any(lie.how == "far" for lie in self._lies):
-            identify._rows = identify._rows + 4 * self._job.bound
+            job = self._job  # small bounds are less than a unit
+            identify._rows = identify._rows + 4 * max(job.bound, float(job.radius * job.unit))
         identify.handshake = cast(Handshake, _Handshake(identify.handshake, self._sealed))
 
     def start(self) -> list[Message]:
