@@ -231,6 +231,7 @@ def run_outcome(
     if setup.job.opened.to and outcome.centres is None:
         told.append("too few clients were left to open the centres")
     told += map(str, outcome.lost.values())
+    told += [f"{members[j - 1].name}: {text}" for j, text in outcome.unreadable.items()]
     if told:
         warnings.warn(FaultWarning("; ".join(told)), stacklevel=_CALLER)
     if not outcome.converged:

@@ -16,7 +16,7 @@ from secfc.errors import ParameterError, SecFCError
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.kernels.threads import Threads, cores
 from secfc.kmeans.clustering import LabelResult, SearchResult
-from secfc.kmeans.sets import set_sizes
+from secfc.kmeans.sets import set_sizes, unreadable
 from secfc.protocol.gathering import Faults
 from secfc.protocol.job.cases import Own, Union
 from secfc.protocol.job.job import Job
@@ -125,7 +125,8 @@ class Outcome(Figures):
     """The result of a run.
 
     Labels are those that each client received. For a client that vanished they are the server's. They are -1
-    for rows of a client that was left out, or that vanished where the server does not know them.
+    for rows of a client that was left out, or that vanished where the server does not know them, and for
+    rows whose label its client could not read: `unreadable` has what it is told, by client.
     """
 
     labels: list[Labels] = field(repr=False)
@@ -138,6 +139,7 @@ class Outcome(Figures):
     centres: Floats | None = field(default=None, repr=False)  # shape (k, d), if revealed to a client
     deviations: Floats | None = field(default=None, repr=False)  # likewise
     lost: dict[int, SecFCError] = field(default_factory=dict)  # clients whose process ended or broke, and why
+    unreadable: dict[int, str] = field(default_factory=dict)
 
     def by_party(self, labels: Labels) -> list[Labels]:
         """Labels of each party's rows, from those of all rows or, if there is one, of the union."""
@@ -266,6 +268,7 @@ class ServerReport(Figures):
             centres=centres,
             deviations=deviations,
             lost=dict(lost or {}),
+            unreadable={j: told for j, one in received.items() if (told := unreadable(one))},
             **{one.name: getattr(self, one.name) for one in fields(Figures)},
             found_labels=np.array(found, dtype=np.int32),
         )

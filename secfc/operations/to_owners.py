@@ -1,14 +1,15 @@
 """Opens to each owner the sets of its own rows, and to nobody else.
 
-Every holder sends its shares modulo the first prime. An owner opens them if they lie on one polynomial and
-say of each row that it is in exactly one set.
+Every holder sends its shares modulo the first prime. An owner opens them if they lie on one polynomial. A
+row that is not in exactly one set gets -1, and the run ends as with any other label: whether there is such a
+row depends on labels, and a party that lies about them must not be told.
 
 Of a union nobody knows whose rows are whose. There all clients open the labels of all rows plus the sum of
 all covers (`secfc.operations.beginning.added`). The cover of a row is uniform, in each segment, and only the
 client that has the row knows it. So to all others what is opened is uniform. It lies on a uniform polynomial,
 because covers do. A client that lies can deal covers of rows of others, as it can add vectors to these rows.
-It moves labels and learns none. If it moves one to no cluster the run ends for the other client: that tells
-one bit.
+It moves labels and learns none. A label that it moves to no cluster is -1 too. So it does not learn who has
+the row.
 """
 
 from collections.abc import Generator, Mapping
@@ -16,8 +17,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from secfc.errors import CheatError
-from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Labels
 from secfc.field.packing import pack
 from secfc.kmeans.sets import labels_of_bits
@@ -64,9 +63,8 @@ def under_covers(me: Party, sets: Shared, covers: Covers) -> Generator[None, Non
 
 
 def _uncovered(me: Party, opened: Floats, covers: Covers, k: int) -> Labels:
-    """The labels of its own rows. CheatError for what is no label, or differs by segment."""
+    """The labels of its own rows. -1 for what is no label, or differs by segment."""
     labels = (opened[:, covers.numbers] - covers.own) % me.code.primes[0]
-    if (labels >= k).any() or (labels != labels[0]).any():
-        raise CheatError("opened labels are no clusters", code=Code.BAD_MESSAGE)
-    found: Labels = labels[0].astype(np.int32)
+    readable = (labels[0] < k) & (labels == labels[0]).all(axis=0)
+    found: Labels = np.where(readable, labels[0], -1).astype(np.int32)
     return found

@@ -12,7 +12,7 @@ import numpy as np
 
 from secfc.drivers.outcome import Outcome
 from secfc.errors import ParameterError, missing
-from secfc.kmeans.sets import set_sizes
+from secfc.kmeans.sets import set_sizes, unreadable
 from secfc.protocol.job.cases import Deposited, Predict, Union
 from secfc.protocol.job.job import Job
 from secfc.report.charts import Chart, bars, descent
@@ -63,6 +63,7 @@ class Figures:
     profile: Profile | None = None
     fit: list[Fit] = field(default_factory=list)
     compared: list[Any] = field(default_factory=list)  # with the attributes of `secfc.api.choose_k.Candidate`
+    unreadable: list[str] = field(default_factory=list)  # what a party is told of its labels that are -1
 
     @property
     def convergence(self) -> Chart | None:
@@ -102,7 +103,7 @@ class Page:
         if f is None:
             return []
         stopped_at = None if f.converged or isinstance(self.job.method, Predict) else f.n_iter
-        return notes(
+        return f.unreadable + notes(
             sizes=f.sizes, by_party=f.by_party, names=self.names[: self.job.n], stopped_at=stopped_at
         )
 
@@ -137,7 +138,8 @@ def page_of(
         centres = result.cluster_centers
     if party is not None and centres is not None and pooled is not None:
         own = rows_of_run(result, pooled)[party]
-        fit = fit_of(own, np.asarray(result.labels[party]), centres)
+        labels = np.asarray(result.labels[party])
+        fit = fit_of(own[labels >= 0], labels[labels >= 0], centres)
     if party is None and result.distance_counts.size:
         fit = fit_of_all(result)
         distances = bars(
@@ -160,6 +162,11 @@ def page_of(
             sizes=None if unknown else result.sizes.tolist(),
             counts=None if isinstance(job.rows, Union) else [len(labels) for labels in result.labels],
             part=texts_of(result.faults, job),
+            unreadable=[
+                f"{shown[j]}: {told}."
+                for j, labels in enumerate(map(np.asarray, result.labels))
+                if party in (None, j) and j + 1 not in result.faults.gone and (told := unreadable(labels))
+            ],
             by_party=[
                 set_sizes(own[own >= 0], job.k).tolist()
                 if not (own_only or isinstance(job.rows, Union)) or j == party

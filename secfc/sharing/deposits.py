@@ -215,7 +215,7 @@ class Owner:
 
         What its member did not seal to this owner and run, or is no share, does not count. With more shares
         than `label_shares_of` says, as many wrong ones are corrected, up to half of those beyond ell + t.
-        TooManyFaultsError for too few shares, or more wrong ones; CheatError if they are of no labels.
+        TooManyFaultsError for too few shares, or more wrong ones. -1 for a row of which they are of no label.
         """
         job, shares, size = self._call.job, dict[int, Floats](), self._call.job.k * self._count
         code = self._call.code.first_prime()

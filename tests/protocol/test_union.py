@@ -16,7 +16,7 @@ from secfc.errors import (
     TooManyFaultsError,
     UnionError,
 )
-from secfc.operations.beginning import united
+from secfc.operations.beginning import added, united
 from secfc.protocol.messages import SERVER, Plan, Step, StepNotice, StepReport
 from secfc.protocol.program.stepping import letters_of, packed
 from secfc.protocol.server import Server
@@ -254,6 +254,29 @@ def test_a_wrong_share_of_what_is_opened_ends_the_run(union, change, text) -> No
     net = union()
     with pytest.raises((CheatError, UnionError), match=text):
         net.run(drop=Wrong(net, StepReport, SERVER))
+
+
+@pytest.mark.parametrize("max_liars", [0, 1])
+@pytest.mark.parametrize("asked", ["a", "d"])
+def test_a_client_that_covers_the_row_of_an_id_does_not_see_who_has_it(
+    union, roles, monkeypatch, asked, max_liars
+) -> None:
+    liar, honest, tokens_of = 3, added._segments, row_ids([asked], key=KEY, name="the liar").tokens
+
+    def segments(me, own, rows, unit, mine):
+        found = honest(me, own, rows, unit, mine)
+        if me.number == liar:
+            row = roles[liar].course._locate(tokens_of(roles[liar].plan.salt))[0][0] - rows.start
+            found[:, :, row - (rows.stop - rows.start)] += 1000  # its cover of the row, which is not its own
+        return found
+
+    monkeypatch.setattr(added, "_segments", segments)
+    ids, rows = [*IDS, ["h"], ["i"]], [*ROWS, [[0.1]], [[9.2]]]
+    net = union(ids, rows, disclosure="labels", max_iter=3, max_liars=max_liars)
+    net.run()
+    assert {one.state for one in (net.server, *net.clients.values())} == {State.DONE}
+    unreadable = [[label < 0 for label in labels] for labels in net.labels()]
+    assert unreadable == [[name == asked for name in own] for own in ids]
 
 
 def test_the_first_sets_cannot_be_given(union) -> None:

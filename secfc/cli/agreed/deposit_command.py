@@ -63,7 +63,7 @@ def open_(site: OwnSite, job: OwnJob = None) -> None:
         out.print("there are no labels yet")
     for one in found:
         what = f"{one.rows} labels" if one.rows else "you have these labels"
-        out.print(f"{one.folder}: {what}", soft_wrap=True)
+        out.print(f"{one.folder}: {'; '.join(filter(None, (what, one.told)))}", soft_wrap=True)
 
 
 @deposit.command(epilog="Example: secfc deposit admit north.toml clinic-1.pub clinic-2.pub")

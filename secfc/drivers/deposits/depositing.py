@@ -30,7 +30,6 @@ from secfc.drivers.deposits.owner_labels import labels_for, most_bytes
 from secfc.drivers.sites.past_runs import PastRuns
 from secfc.errors import (
     AgreementError,
-    CheatError,
     DataError,
     SecFCError,
     StorageError,
@@ -38,6 +37,7 @@ from secfc.errors import (
 )
 from secfc.errors.codes import Code
 from secfc.field.array_types import Labels
+from secfc.kmeans.sets import unreadable
 from secfc.sharing.deposits import Call, Owner
 from secfc.tables.reading import write_labels
 from secfc.tables.toml_file import FileSchema, TomlFile, read_text
@@ -62,10 +62,11 @@ class ReceiptSchema(FileSchema):
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
-    """Labels that an owner has opened."""
+    """Labels that an owner has opened. `told` is what it is to know of them."""
 
     folder: Path
     rows: int
+    told: str = ""
 
 
 class Depositor:
@@ -140,7 +141,7 @@ class Depositor:
                     raise AgreementError(
                         f"{self._site.party}: {target}: it has results of another job or site"
                     )
-            except (TooManyFaultsError, CheatError, StorageError, AgreementError) as error:
+            except (TooManyFaultsError, StorageError, AgreementError) as error:
                 # A new one: the traceback of `error` refers to all copies.
                 failed = failed or type(error)(str(error), code=error.code)
                 continue
@@ -150,7 +151,7 @@ class Depositor:
             with past.new_results(run) as folder:
                 write_labels(folder / LABELS, rows.table, labels)
                 (folder / _JOB).write_text(self.agreement.digest.hex(), encoding="utf-8")
-            found.append(Opened(folder=target, rows=labels.size))
+            found.append(Opened(folder=target, rows=labels.size, told=unreadable(labels)))
         if failed is not None and not any(one.rows for one in found):
             raise failed
         if left_out is not None and not found:

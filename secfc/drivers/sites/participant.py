@@ -35,6 +35,7 @@ from secfc.drivers.deposits.collecting import SEALED, Collected, Member
 from secfc.drivers.sites.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
 from secfc.drivers.taking import TakingPart
 from secfc.errors import AgreementError, SecFCError
+from secfc.kmeans.sets import unreadable
 from secfc.prepare import preparing_wire as preparing
 from secfc.prepare.column_transform import Preparation, sums_of
 from secfc.prepare.opening_role import Preparer, Terms
@@ -53,6 +54,9 @@ _LOG = logging.getLogger(__name__)
 
 LABELS, CENTRES, SPREADS, SIZES = "labels.csv", "centres.csv", "spreads.csv", "sizes.csv"
 """Files of a run in the site's results. With a preparation also `secfc.prepare.summary.SUMMARY`."""
+
+UNREADABLE = "unreadable.txt"
+"""The same if some own labels cannot be read. It is no log, which others may collect."""
 
 
 class Participant(TakingPart):
@@ -263,6 +267,8 @@ class Participant(TakingPart):
         with self._past.new_results(run) as folder:
             if labels is not None and self.agreement.has_rows(self.name):
                 write_labels(folder / LABELS, self._rows.table, labels)
+                if told := unreadable(labels):
+                    (folder / UNREADABLE).write_text(told + "\n", encoding="utf-8")
             if self.preparation is not None:
                 centres = None if centres is None else self.preparation.restore(centres)
                 spreads = None if spreads is None else self.preparation.restore_spreads(spreads)
