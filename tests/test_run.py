@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse
 
 import secfc
+from secfc.operations import to_owners
 
 _RNG = np.random.default_rng(11)
 ROWS = [(_RNG.normal(size=(m, 3)) + _RNG.integers(4, size=(m, 1)) * 4).round(4) for m in (9, 6, 12)]
@@ -279,6 +280,26 @@ def test_a_liar_is_warned_of_by_name_and_the_result_is_exact(monkeypatch):
     assert len(result.faults.liars) == 1
     for ours, theirs in zip(result.labels, plain.labels, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_label_that_its_owner_cannot_read_is_minus_1_in_a_run_like_any_other(monkeypatch, tmp_path):
+    real, plain = to_owners.labels_of_bits, run(disclosure="labels")
+
+    def turned(bits):
+        if bits.shape[2] == len(ROWS[1]):
+            bits[:, 0, 2] += 1
+        return real(bits)
+
+    monkeypatch.setattr(to_owners, "labels_of_bits", turned)
+    told = r"parties\[1\]: 1 of 6 labels are -1: a party lied, and they cannot be read"
+    with pytest.warns(secfc.FaultWarning, match=f"^{told}$"):
+        result = run(disclosure="labels")
+    expected = lists(plain)
+    expected[1][2] = -1
+    assert lists(result) == expected
+    for party, shown in ((None, True), (0, False), (1, True)):
+        page = result.report(tmp_path / "page.html", party=party).read_text(encoding="utf-8")
+        assert ("labels are -1" in page) == shown
 
 
 def test_no_warning_of_narrow_segments_where_the_server_sees_none_of_them(recwarn):

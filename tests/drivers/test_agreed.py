@@ -28,8 +28,10 @@ from secfc.errors import (
     ParameterError,
 )
 from secfc.errors.codes import Code
+from secfc.protocol.client import Client
 from secfc.protocol.messages.wire import decode, envelope
 from secfc.protocol.program.stepping import letters_of
+from secfc.protocol.states import State
 
 RUN = bytes(16)
 
@@ -301,6 +303,22 @@ def test_a_party_states_its_end_once_and_shows_no_secret(organisations):
     assert party.close("again") is None
     assert repr(party) == "Participant('south')"
     assert sorted(path.name for path in organisations.result("south").iterdir()) == ["statement.json"]
+
+
+def test_labels_that_cannot_be_read_are_told_to_the_site_alone(organisations, monkeypatch, caplog):
+    party = participant(organisations)
+    party.open(RUN)
+    labels = np.zeros(len(party._rows.table.ids), dtype=np.int32)
+    labels[1] = -1
+    monkeypatch.setattr(Client, "state", State.DONE)
+    monkeypatch.setattr(Client, "labels", labels)
+    report = party.end("")
+    results = organisations.result("south")
+    assert organisations.labels_by_id("south")["south-1"] == -1
+    told = f"1 of {labels.size} labels are -1: a party lied, and they cannot be read\n"
+    assert (results / "unreadable.txt").read_text() == told
+    assert organisations.statement("south")["ended"] == "complete"
+    assert "label" not in json.dumps(report) + caplog.text
 
 
 def test_a_run_takes_place_once(organisations):
