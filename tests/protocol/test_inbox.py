@@ -3,7 +3,7 @@
 import pytest
 
 from secfc.errors import CheatError, MessageError
-from secfc.protocol.parties.inbox import MOST, WINDOW, Inbox, Place, Wait
+from secfc.protocol.parties.inbox import MOST, OVERHEAD, WINDOW, Inbox, Place, Wait
 
 SEEN = b"seen"
 
@@ -85,18 +85,19 @@ def test_what_nothing_awaits_is_bounded_and_dropped_when_the_step_ends(inbox):
 
 
 def test_bytes_of_a_sender_are_bounded_until_they_are_used():
-    inbox = Inbox(frozenset({1, 2}), most=10)
+    most = 10 + 2 * OVERHEAD
+    inbox = Inbox(frozenset({1, 2}), most=most)
     inbox.begin(1, SEEN)
     inbox.put_all(2, [(Place(1, "share", SEEN), b"1234"), (Place(WINDOW, "junk", SEEN), b"123456")])
-    with pytest.raises(MessageError, match=r"^party 2 sent more than 10 bytes that are not used yet$"):
-        inbox.put(2, Place(2, "share", SEEN), b"x")
+    with pytest.raises(MessageError, match=rf"^party 2 sent more than {most} bytes that are not used yet$"):
+        inbox.put(2, Place(2, "share", SEEN), b"")
     inbox.put(1, Place(1, "share", SEEN), b"1234567890")
     inbox.begin(2, SEEN)
     inbox.put(2, Place(2, "share", SEEN), b"1234")
 
 
 def test_bytes_of_a_sender_that_lies_are_not_counted_once_they_are_dropped():
-    inbox = Inbox(frozenset({1, 2}), frozenset({2}), most=10)
+    inbox = Inbox(frozenset({1, 2}), frozenset({2}), most=10 + OVERHEAD)
     inbox.begin(1, SEEN)
     inbox.put(2, Place(2, "share", b"other"), b"1234567890")
     inbox.begin(2, SEEN)

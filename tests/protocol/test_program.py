@@ -30,7 +30,7 @@ from secfc.protocol.messages.wire import envelope_of
 from secfc.protocol.parties import inbox
 from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import Party
-from secfc.protocol.program.stepping import letters_of, packed
+from secfc.protocol.program.stepping import LOST, letters_of, packed
 from secfc.protocol.states import State
 from secfc.report.fault_texts import described_faults
 from secfc.sharing.codewords import split
@@ -488,7 +488,8 @@ def test_a_message_that_comes_twice_is_refused():
     [
         (packed([(Place(900, "root", bytes(32)), b"")]), r"sent a message of step 900 in step \d+$"),
         (packed([(Place(2, "root", bytes(32)), b"")] * 2), r"^Step: party \d sent one letter twice$"),
-        (packed([(Place(2, "root", bytes(32)), b"12")])[:-1], r"is cut, or its tag is no text$"),
+        (packed([(Place(2, "root", bytes(32)), b"12")])[:-1], r"is cut, or its tag is too long or no text$"),
+        (packed([(Place(2, "a" * 25, bytes(32)), b"12")]), r"is cut, or its tag is too long or no text$"),
         (b"12", r"^Step: 2 bytes are no letter$"),
         (packed([(Place(2, "root", bytes(32)), b"12")])[:-1] + b"x", r"is not filled up with zeros$"),
         (packed([(Place(2, "root", bytes(32)), bytes(1 << 23))]), r"bytes that are not used yet$"),
@@ -501,6 +502,23 @@ def test_letters_that_cannot_be_are_refused_and_none_of_them_is_kept(letters, te
     with pytest.raises(MessageError, match=text):
         net.server.receive(replace(report, data=letters))
     assert repr(net.server.phase._steps.me.inbox._held) == before
+
+
+@pytest.mark.parametrize("told", [b"", b"\4", bytes(2), b"\0\x09", bytes(2) + b"\4", b"\x80" + bytes(4999)])
+def test_a_notice_of_a_lost_party_that_is_none_is_refused(told):
+    net = net_of()
+    notice, client = net.hold(StepNotice, recipient=1), net.clients[1]
+    data = packed([(Place(1, LOST, bytes(32)), told)])
+    with pytest.raises(MessageError, match=r"^Step: a notice of a lost party names none$"):
+        client.receive(net.decode(net.encode(replace(notice, data=data))))
+    assert not client.phase._steps.me.inbox.lost
+
+
+def test_a_small_letter_does_not_keep_its_message_in_memory():
+    data = packed([(Place(5, "gates", bytes(32)), b"12"), (Place(1, "piece", bytes(32)), bytes(1000))])
+    (_, small), (_, large) = letters_of(data)
+    assert isinstance(small, bytes)
+    assert large.obj is data
 
 
 @pytest.mark.parametrize("sizes", [(0, 1, 8, 3), (16, 7)])

@@ -26,6 +26,7 @@ from secfc.protocol.messages.encodings import Largest
 from secfc.protocol.messages.kinds import KINDS, RUNNING, SERVER, FromServer, Message, ToServer
 from secfc.protocol.messages.wire import HEADER_BYTES
 from secfc.protocol.parties.dealing import most_piece_bytes, most_told_bytes
+from secfc.protocol.parties.inbox import OVERHEAD, WINDOW
 from secfc.protocol.parties.random_sharings import LEAST
 from secfc.protocol.states import State
 from secfc.psu.plan import PART_BYTES
@@ -131,6 +132,9 @@ _PART = 2 * PART_BYTES
 _AHEAD = 8
 """Largest messages of a sender that are held."""
 
+_A_STEP = 8
+"""Letters of a sender in a step, on average over a window."""
+
 
 def most_step_bytes(job: Job, rows: int, primes: int) -> int:
     """Upper bound of the bytes of a message between parties, about so many rows.
@@ -169,7 +173,8 @@ def most_held_bytes(job: Job, rows: int, primes: int) -> int:
     Parties that compare wait for each other. Another one may be behind by a `WINDOW`, which are 32 iterations
     of eight steps. In each it is sent shares of the new sets, an eighth of the largest message.
     """
-    return _AHEAD * max(most_step_bytes(job, rows, primes), most_report_bytes(job, rows, primes))
+    largest = max(most_step_bytes(job, rows, primes), most_report_bytes(job, rows, primes))
+    return _AHEAD * largest + WINDOW * _A_STEP * OVERHEAD
 
 
 def most_report_bytes(job: Job, rows: int, primes: int) -> int:

@@ -18,6 +18,9 @@ WINDOW = 256
 MOST = 256
 """Messages of one sender in a step. The longest exchange of gates has far fewer."""
 
+OVERHEAD = 1 << 10
+"""Bytes of a message that are counted beside its data: its place, and the objects that hold it."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -52,9 +55,9 @@ class Wait:
 class Inbox:
     """Holds messages until the step in which they are awaited has ended.
 
-    At most `most` bytes of each sender are held. A party that may lie is lost when it saw other numbers
-    opened; of others this is an error. Parties send in the order of steps. So one that sent something of a
-    later step does not send what is missing any more.
+    At most `most` bytes of each sender are held, with `OVERHEAD` for each message. A party that may lie is
+    lost when it saw other numbers opened; of others this is an error. Parties send in the order of steps. So
+    one that sent something of a later step does not send what is missing any more.
     """
 
     def __init__(
@@ -81,12 +84,12 @@ class Inbox:
         parties, by party.
         """
         for sender, of_sender in self._held.pop(self._step, {}).items():
-            self._bytes[sender] -= sum(len(data) for _, data in of_sender.values())
+            self._bytes[sender] -= sum(_size(data) for _, data in of_sender.values())
         self._step, self._seen, self._of_some = step, seen, of_some or {}
         for sender in self._may_lie & self._held.get(step, {}).keys():
             of_sender = self._held[step][sender]
             for tag in [tag for tag, (told, _) in of_sender.items() if told != self._seen_with(sender)]:
-                self._bytes[sender] -= len(of_sender.pop(tag)[1])
+                self._bytes[sender] -= _size(of_sender.pop(tag)[1])
                 self.lost.add(sender)
 
     def _seen_with(self, sender: int) -> bytes:
@@ -108,7 +111,7 @@ class Inbox:
         """Raise MessageError for a stranger, a second message, too many, too large ones, or one too early."""
         if sender not in self._parties:
             raise MessageError(f"party {sender} takes no part")
-        if self._bytes[sender] + sum(len(data) for _, data in letters) > self._most:
+        if self._bytes[sender] + sum(_size(data) for _, data in letters) > self._most:
             raise MessageError(f"party {sender} sent more than {self._most} bytes that are not used yet")
         for place, _ in letters:
             if place.step < self._step and not (self._goes_on_early or sender in self.lost):
@@ -147,7 +150,7 @@ class Inbox:
             elif place.step >= self._step:
                 of_sender = self._held.setdefault(place.step, {}).setdefault(sender, {})
                 of_sender[place.tag] = place.seen, data
-                self._bytes[sender] += len(data)
+                self._bytes[sender] += _size(data)
 
     def has(self, wanted: Wait) -> bool:
         """Whether enough of these messages of the present step are there.
@@ -214,6 +217,10 @@ class Inbox:
                 raise MessageError(text, clients=_named(sender))
             found[sender] = data
         return found
+
+
+def _size(data: Data) -> int:
+    return len(data) + OVERHEAD
 
 
 def _named(sender: int) -> list[int]:

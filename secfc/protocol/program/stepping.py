@@ -3,6 +3,7 @@
 A message has letters, one after another: several places and bytes. A letter is its step (4 bytes), the length
 of its tag (4), the number of its bytes (8), the digest of what its sender saw opened (32), the tag, and the
 bytes. Tag and bytes are filled up with zeros to a multiple of 8, so that words among the bytes are aligned.
+A letter of less than half of its message is copied, so that it does not keep the whole message in memory.
 """
 
 import struct
@@ -26,11 +27,16 @@ from secfc.protocol.program.whole_run import Brought, Found, Watching, whole_run
 from secfc.sharing.codewords import Codewords
 
 _HEAD = struct.Struct("<IIQ32s")
+_MOST_TAG = 24
+"""Bytes of a tag: the longest that a party sends has half as many."""
 
 Letter = tuple[Place, Data]
 
 LOST = "lost"
 """The tag of a notice of a party for which no other is to wait."""
+
+_PARTY = 2
+"""Bytes of the number of such a party."""
 
 
 class Stepping:
@@ -78,7 +84,7 @@ class Stepping:
         if not letters:
             raise MessageError(f"Step: party {sender} sent no letter")
         if sender == COORDINATOR:
-            lost = {int.from_bytes(client) for place, client in letters if place.tag == LOST}
+            lost = {self._lost_party(told) for place, told in letters if place.tag == LOST}
             letters = [one for one in letters if one[0].tag != LOST]
         new = [place for place, _ in letters if not inbox.has_had(sender, place)]
         again = isinstance(message, Step) and inbox.has_come(sender, message.place)
@@ -90,6 +96,12 @@ class Stepping:
         inbox.lost |= lost
         if isinstance(message, Step):
             inbox.came(sender, message.place)
+
+    def _lost_party(self, told: Data) -> int:
+        party = int.from_bytes(told)
+        if len(told) != _PARTY or party == COORDINATOR or party not in self.me.roles.everybody:
+            raise MessageError("Step: a notice of a lost party names none")
+        return party
 
     def go_on(self) -> list[Message]:
         """Run on as far as possible, and return what is to be sent."""
@@ -115,7 +127,7 @@ class Stepping:
         me, place = self.me, Place(self.me.step, LOST, bytes(DIGEST_BYTES))
         me.inbox.lost.add(client)
         others = [j for j in me.roles.everybody if j not in (COORDINATOR, client)]
-        me.outbox += [(j, place, client.to_bytes(2)) for j in others]
+        me.outbox += [(j, place, client.to_bytes(_PARTY)) for j in others]
         return self.go_on()
 
     def _message(self, recipient: int, letters: list[Letter]) -> Message | None:
@@ -194,11 +206,12 @@ def letters_of(data: Data) -> Iterator[Letter]:
         end = begin + size
         at = end + -size % 8
         tag = bytes(view[start : start + length])
-        if at > len(view) or not tag.isascii():
-            raise MessageError(f"Step: a letter of step {step} is cut, or its tag is no text")
+        if at > len(view) or length > _MOST_TAG or not tag.isascii():
+            raise MessageError(f"Step: a letter of step {step} is cut, or its tag is too long or no text")
         if any(view[start + length : begin]) or any(view[end:at]):
             raise MessageError(f"Step: a letter of step {step} is not filled up with zeros")
-        yield Place(step, tag.decode(), seen), view[begin:end]
+        letter = view[begin:end]
+        yield Place(step, tag.decode(), seen), letter if 2 * size >= len(view) else bytes(letter)
 
 
 def _filling(size: int) -> bytes:
