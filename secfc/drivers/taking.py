@@ -10,13 +10,13 @@ from secfc.crypto.handshake import Session
 from secfc.crypto.randomness import MaskSource
 from secfc.drivers.costs import Meter
 from secfc.drivers.storage import allocator
-from secfc.errors import CheatError, MessageError
+from secfc.errors import MessageError
 from secfc.kernels import choose
 from secfc.kernels.threads import Threads
 from secfc.protocol.client import Client
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import SERVER, Message, Step
-from secfc.protocol.messages.accepted import RepeatedError
+from secfc.protocol.messages.accepted import RepeatedError, useless
 from secfc.protocol.messages.wire import Envelope, decode, encode, envelope
 from secfc.protocol.states import State
 
@@ -27,7 +27,8 @@ def take(
     """Return the replies to a message. For a refused one of another client: none, and `note` gets the reason.
 
     A bad message of the server, or one that this client needs and nobody can replace, is an error. In a
-    program it is a CheatError that names the sender, because it ends the run for all.
+    program it is a CheatError, because it ends the run for all. It accuses nobody: whoever transports the
+    message can have changed it.
     """
     try:
         return receive()
@@ -35,7 +36,7 @@ def take(
         if header.sender == SERVER or client.needs(header.kind, header.sender):
             if header.sender == SERVER or header.kind != Step.__name__ or isinstance(error, RepeatedError):
                 raise
-            raise CheatError(str(error), code=error.code, clients=[header.sender]) from None
+            raise useless(error, header.sender) from None
         note(f"dropped what client {header.sender} sent: {error}")
         return [] if isinstance(error, RepeatedError) else client.unreadable(header)
 

@@ -10,7 +10,7 @@ from secfc.crypto.channel import Channels
 from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity
 from secfc.crypto.randomness import MaskSource
-from secfc.errors import CheatError, MessageError, ParameterError, TooManyFaultsError
+from secfc.errors import MessageError, ParameterError, TooManyFaultsError
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.kernels import Choose
 from secfc.kmeans.sets import rows_hidden_among
@@ -21,7 +21,7 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice
-from secfc.protocol.messages.accepted import RepeatedError
+from secfc.protocol.messages.accepted import RepeatedError, useless
 from secfc.protocol.program.stepping import Stepping
 from secfc.protocol.program.whole_run import Brought
 from secfc.protocol.states import State
@@ -124,7 +124,7 @@ class ClientProgram(ClientPhase):
                 continue
             except MessageError as error:
                 if not self._steps.me.inbox.may_lie(message.sender):
-                    raise CheatError(str(error), code=error.code, clients=[message.sender]) from None
+                    raise useless(error, message.sender) from None
                 self._steps.me.inbox.lost.add(message.sender)
         return self._go_on()
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from secfc.comparing.batch_plan import most_dealt_bytes
 from secfc.crypto.identity import SIGNATURE_BYTES
-from secfc.errors import MessageError
+from secfc.errors import CheatError, MessageError
 from secfc.field.label_packing import bits_of, packed_size
 from secfc.field.packing import packed_bytes
 from secfc.field.primes import PRIMES
@@ -49,6 +49,11 @@ _OF_ROUNDS = frozenset({State.ITERATE, State.DONE})
 
 class RepeatedError(MessageError):
     """A part that came before. The carrier of messages repeated it, which is not its sender's fault."""
+
+
+def useless(error: MessageError, sender: int) -> CheatError:
+    """The same error of a message between parties without which the run cannot go on."""
+    return CheatError(f"{error}; party {sender} lies, or its message was changed on its way", code=error.code)
 
 
 def check_envelope(message: Message, *, run: bytes, me: int, job: Job, state: State | None) -> None:
