@@ -3,11 +3,13 @@
 import copy
 import os
 import pickle
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from operations.own_net import parties_of
 from scipy.stats import binom
 
 from secfc.crypto import keystream
@@ -18,6 +20,7 @@ from secfc.field.primes import PRIMES, primes_of
 from secfc.kernels import choose
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
+from secfc.sharing.codewords import Codewords
 
 KEY = bytes(32)
 SECRETS = bytes(range(32)), bytes(range(32, 64))
@@ -114,6 +117,30 @@ class TestKeys:
         for one in (keys(), BitStream(KEY)):
             assert SECRETS[0].hex() not in repr(one)
             assert "bytes of" in repr(one) or len(repr(one)) < 40
+
+
+class TestKeysOfAParty:
+    @pytest.fixture
+    def me(self):
+        me = parties_of(Codewords(n=3, t=1, ell=1, primes=primes_of(1)))[1]
+        list(me.together([]))
+        return me
+
+    def test_a_phase_of_a_step_is_asked_for_once(self, me):
+        me.keys(2, "masks")
+        with pytest.raises(SecFCError, match=r"^keys of masks with party 2 were used in step 1$"):
+            me.keys(2, "masks")
+        with pytest.raises(SecFCError, match=r"^keys of masks with party 2 were used in step 1$"):
+            replace(me, code=me.code.first_prime()).keys(2, "masks")
+
+    def test_other_steps_parties_and_phases_have_other_keys(self, me):
+        found = [me.keys(2, "masks"), me.keys(3, "masks"), me.keys(2, "others")]
+        list(me.together([]))
+        found.append(me.keys(2, "masks"))
+        assert len({one.key("masks", 0) for one in found}) == 4
+
+    def test_a_party_with_both_roles_has_the_same_keys_in_both(self, me):
+        assert me.keys(1, "masks").key("masks", 0) == me.keys(1, "masks").key("masks", 0)
 
 
 class TestBitStream:

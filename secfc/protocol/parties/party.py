@@ -16,6 +16,7 @@ import numpy as np
 from secfc.comparing.batch import Arena
 from secfc.crypto.keystream import Keys
 from secfc.crypto.randomness import MaskSource
+from secfc.errors import SecFCError
 from secfc.field.array_types import Data, Floats, Ints
 from secfc.kernels import Kernels
 from secfc.protocol.parties.inbox import Inbox, Place, Wait
@@ -97,6 +98,7 @@ class Party:
     outbox: list[tuple[int, Place, Data]] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)  # of its halves, while it cannot go on
     stock: tuple[Shared, Shared] | None = None
+    _keyed: set[tuple[int, str]] = field(default_factory=set)  # phases of the step, with whom
     _inside: bytes = b""  # a digest of what holders and evaluators saw
     _seen: bytes = b""  # the transcript before the present step
     _seen_inside: bytes = b""  # the same with `_inside`
@@ -181,8 +183,13 @@ class Party:
     def keys(self, other: int, phase: str) -> Keys:
         """Keys of the present step that only this party and another know.
 
-        They depend on all that was opened to everybody. So who was told another number has other keys.
+        They depend on all that was opened to everybody. So who was told another number has other keys. No
+        phase of a step is asked for twice, but at a party that has the roles of both: so no mask is used
+        twice.
         """
+        if (other, phase) in self._keyed and other != self.number:
+            raise SecFCError(f"keys of {phase} with party {other} were used in step {self.step}")
+        self._keyed.add((other, phase))
         return Keys(self.secrets[other], run=self._seen, round_=self.step, phase=phase)
 
     def note(self, opened: bytes) -> None:
@@ -196,6 +203,7 @@ class Party:
     def together(self, halves: Sequence[Half]) -> Generator[None, None, list[Any]]:
         """Run halves side by side as one step, until all have ended. Return their results in order."""
         self.step, self._seen = self.step + 1, self.transcript
+        self._keyed.clear()
         self._seen_inside = hashlib.sha256(self._seen + self._inside).digest()
         insiders = self.roles.insiders if self.number in self.roles.insiders else frozenset[int]()
         self.inbox.begin(self.step, self._seen, dict.fromkeys(insiders, self._seen_inside))
