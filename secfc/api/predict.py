@@ -83,8 +83,8 @@ def predict(
     parties : sequence, or dict by name, of array of shape (m_j, d), DataFrame or sparse matrix
         The rows of the run, one array per party. `labels` and `new_rows` may be dicts with the same names.
     labels : sequence of integer array of shape (m_j,)
-        ``result.labels``. Rows with -1, those of a party that was left out, are not shared and do not count
-        in a centre. A cluster without rows has no centre and is never predicted.
+        ``result.labels``. Rows with -1, as those of a party that was left out, are not shared and do not
+        count in a centre. A cluster without rows has no centre and is never predicted.
     new_rows : sequence of array of shape (new rows, d), DataFrame or sparse matrix
         One array per party, with the columns of `parties`; a party may have none.
     k : int

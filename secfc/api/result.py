@@ -20,7 +20,8 @@ class Result(Outcome):
     ----------
     labels : list of ndarray of shape (m_j,), int32
         Cluster of each row, one array per party; a pandas Series with the DataFrame's index where the party
-        gave a DataFrame. -1 for the rows of a party that was left out.
+        gave a DataFrame. -1 for the rows of a party that was left out, and where a party lied and the label
+        cannot be read.
     n_iter : int
         Iterations of the best start, as scikit-learn counts them.
     converged : bool
