@@ -127,17 +127,18 @@ def shared_as(monkeypatch):
     """Let a client share other integers than those of its rows."""
 
     def other(owner, change):
-        real = sharing._segments
+        real = sharing.dealt_by_owners
 
-        def segments(me, rows, unit):
-            if me.number != owner:
-                return real(me, rows, unit)
-            integers = np.array(change(sharing.quantise(rows, unit)))
-            return np.array(
-                [split((integers % p).astype(float), me.code.ell) for p in me.code.primes]
-            ).reshape(len(me.code.primes), me.code.ell, -1)
+        def dealt(me, sizes, segments):
+            if me.number == owner and segments is not None:
+                p = me.code.primes[0]
+                residues = (segments[0].astype(int) + p // 2) % p - p // 2
+                integers = np.array(change(residues.reshape(2, -1).T))  # of rows with two columns
+                of_primes = [split((integers % p).astype(float), me.code.ell) for p in me.code.primes]
+                segments = np.array(of_primes).reshape(segments.shape)
+            return (yield from real(me, sizes, segments))
 
-        monkeypatch.setattr(sharing, "_segments", segments)
+        monkeypatch.setattr(sharing, "dealt_by_owners", dealt)
 
     return other
 
