@@ -29,7 +29,6 @@ class Gathering:
         self.liars: dict[int, str] = {}  # reasons; their messages are dropped, and their rows stay
         # Not used, because it is unknown whether they lie (`secfc.sharing.unread`). Their rows stay.
         self.silent: set[int] = set()
-        self._silenced = 0  # least number of liars among them
 
     @property
     def members(self) -> list[int]:
@@ -46,11 +45,6 @@ class Gathering:
     def everybody(self) -> list[int]:
         """Members and helpers."""
         return [*self.members, *range(self._job.n + 1, self._job.parties + 1)]
-
-    @property
-    def spare(self) -> int:
-        """Liars that may still be among the clients."""
-        return max(0, self._job.max_liars - len(self.liars) - self._silenced)
 
     def leave_out(self, clients: Mapping[int, str], *, planned: bool) -> None:
         """Continue without the rows of some clients, each for a reason, before the plan or after it.
@@ -89,14 +83,14 @@ class Gathering:
             return
         raise TooManyFaultsError(text, code=code, clients=[client])
 
-    def silence(self, clients: Collection[int], liars: int) -> None:
-        """Use nothing of these clients, of whom `liars` or more lie. Raises what `require` does."""
-        self.silent, self._silenced = set(clients), liars
+    def silence(self, clients: Collection[int]) -> None:
+        """Use nothing of these clients. Raises what `require` does."""
+        self.silent = set(clients) - self.left_out.keys() - self.liars.keys()
         self.require(len(self.members))
 
     def require(self, left: int) -> None:
         """Raise TooManyFaultsError unless `left` clients are enough to decode and to detect a lie."""
-        n, threshold, spare = self._job.n, self._job.threshold, self.spare
+        n, threshold, spare = self._job.n, self._job.threshold, self._job.max_liars
         if left >= threshold + spare:
             return
         if spare:

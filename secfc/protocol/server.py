@@ -251,8 +251,6 @@ class Server:
         gathering = self.gathering
         if self.state is State.DONE or client in gathering.left_out or client in gathering.liars:
             return []
-        if client in gathering.silent:
-            return []
         if client > self._job.n and self.state is not State.ITERATE:
             gathering.absent.add(client)
             gathering.require_comparers()

@@ -52,7 +52,6 @@ class ServerPhase:
 
     outcome: LabelResult | None = None
     found: Sequence[LabelResult] = ()
-    cheats: tuple[int, ...] = ()
     unread: tuple[Pair, ...] = ()
     claimed: tuple[Claim, ...] = ()
     planned: Layout | None = None
@@ -65,6 +64,11 @@ class ServerPhase:
     def liars(self) -> tuple[int, ...]:
         """Clients that sent a wrong answer."""
         return tuple(sorted(self.context.gathering.liars))
+
+    @property
+    def cheats(self) -> tuple[int, ...]:
+        """Clients that lied about shares: this server withheld none."""
+        return ()
 
 
 class ServerProgram(ServerPhase):
@@ -101,6 +105,11 @@ class ServerProgram(ServerPhase):
     def liars(self) -> tuple[int, ...]:
         """Clients that sent the server wrong shares of what is opened to everybody."""
         return tuple(sorted(self._steps.me.liars - set(self.cheats)))
+
+    @property
+    def cheats(self) -> tuple[int, ...]:
+        """See `ServerPhase`."""
+        return tuple(sorted(self._steps.me.accused))
 
     @property
     def awaited(self) -> tuple[int, ...]:
@@ -215,8 +224,8 @@ class ServerProgram(ServerPhase):
             gathering.liars.update(shared.cheats)
         gathering.absent.difference_update(gathering.left_out)
         pairs = open_pairs(shared.unread, gathering.left_out)
-        self.unread, self.cheats = tuple(pairs), tuple(sorted(shared.cheats))
-        gathering.silence(self._steps.me.unsure, self.context.job.max_liars - self._steps.me.max_liars)
+        self.unread = tuple(pairs)
+        gathering.silence(self._steps.me.unsure)
         gathering.require_comparers()
         self.layout, self.state = shared.layout, State.ITERATE
 

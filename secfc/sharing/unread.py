@@ -1,11 +1,13 @@
-"""Shares that their recipient says it cannot read: dealer or recipient lies, and nobody can tell which.
+"""Shares that their recipient says it cannot read: dealer, recipient or server lies; nobody can tell which.
 
-Each such pair has a liar. A client lies if otherwise more than A clients would have to lie. In the remaining
-pairs nobody is accused. Their recipients answer nothing, because they lack shares. In pairs without a client
-in common the dealer answers nothing either. If a liars each have c recipients in such pairs, c + a - 1 <= A.
-So a (1 + c) clients are missing, at least a of them liars. Of the others A - a may lie. They are enough if
-n >= R + S + 2A + a (A - a), so always if n >= R + S + 2A + floor(A^2 / 4). tests/protocol/test_unread.py has
-other pairs.
+If the server does not lie, each such pair has a liar. A client lies if otherwise more than A clients would
+have to lie. It is left out. In the remaining pairs nobody is accused. Their recipients answer nothing,
+because they lack shares. By withholding shares a server can have honest clients left out. So A of the others
+may still lie: R + A notice that, R + A + i locate i liars.
+
+If a liars each have c recipients in remaining pairs, c + a - 1 <= A. So up to a c honest clients are missing.
+The others are enough if n >= R + S + 2A + a c, so always if n >= R + S + 2A + floor((A + 1)^2 / 4).
+tests/protocol/test_unread.py has other pairs.
 """
 
 from collections.abc import Collection
@@ -20,7 +22,9 @@ def open_pairs(unread: Collection[Pair], known: Collection[int]) -> list[Pair]:
 
 
 def cannot_be_honest(unread: Collection[Pair], *, known: Collection[int], most: int) -> dict[int, str]:
-    """Clients that must lie if at most `most` do, the `known` liars included, with the reason.
+    """Clients that must lie if at most `most` do and the server does not, with the reason.
+
+    The `known` liars are included in `most`.
 
     If a client is honest, all clients in a pair with it lie, and one of each remaining pair.
     """

@@ -72,7 +72,7 @@ class Ending:
             shared = SharedRows(
                 rows=of_rows[me.number], layout=self.layout, lost=(), cheats={}, unread=unread
             )
-            set_aside(me, {}, list(unread), most=liars)
+            set_aside(me, {}, unread)
             sets = Shared(primes, (k, m), of_sets.get(me.number))
             return revealed(me, self.job, shared, sets, weights=self.weights, noise=noise, smallest=smallest)
 
@@ -302,12 +302,12 @@ class TestNoise:
         found, last = net.run(carry=carry), net.parties[4].masks
         left = [one for masks, one in noise.items() if masks is not last or len(refusing) == 1]
         net.assert_opened(found, noise=sum(left))
-        assert (4 in net.parties[1].liars) == (len(refusing) == 2)
-        assert net.parties[1].unsure == (set() if len(refusing) == 2 else {2, 4})
+        assert net.parties[1].accused == ({4} if len(refusing) == 2 else set())
+        assert net.parties[1].unsure == ({4} if len(refusing) == 2 else {2})
 
     def test_a_holder_that_lacks_rows_stays_aside_when_their_owner_is_found_to_lie(self, noise):
         """The rows are in. So its shares of sums are wrong, and others would take it for another liar."""
-        net, sent = Ending(self.ROWS, self.LABELS, 2, n=5, liars=1, unread=((4, 2),), **PRIVATE), []
+        net, sent = Ending(self.ROWS, self.LABELS, 2, n=6, liars=1, unread=((4, 2),), **PRIVATE), []
         net.of_rows[2].held[..., net.layout.rows(4)] = 0
 
         def carry(sender, recipient, place, data):
@@ -318,8 +318,8 @@ class TestNoise:
 
         found, liar = net.run(carry=carry), net.parties[4].masks
         net.assert_opened(found, noise=sum(one for masks, one in noise.items() if masks is not liar))
-        assert all((me.liars, me.unsure) == ({4}, {2}) for me in net.parties.values())
-        assert {sender for sender, tag in sent if tag == "hidden"} == {1, 3, 5}
+        assert all((me.accused, me.unsure) == ({4}, {2, 4}) for me in net.parties.values())
+        assert {sender for sender, tag in sent if tag == "hidden"} == {1, 3, 5, 6}
 
     def test_without_max_liars_noise_on_no_polynomial_ends_the_run(self):
         net = Ending(self.ROWS, self.LABELS, 2, n=5, **PRIVATE)

@@ -25,14 +25,12 @@ def test_nobody_honest_is_found(drawn):
 
 
 @given(pairs_with_liars())
-def test_those_who_are_left_are_enough_but_for_a_quarter_of_a_squared(drawn):
+def test_those_who_are_left_locate_all_liars_but_for_a_quarter_of_a_squared_and_more(drawn):
     liars, pairs = drawn
     most = len(liars)
     known = set(cannot_be_honest(pairs, known=(), most=most))
-    left = open_pairs(pairs, known)
-    silent = {recipient for _, recipient in left}.union(*apart(left))
-    missing, may_lie = len(known | silent), most - len(known) - len(apart(left))
-    assert missing + 2 * may_lie <= 2 * most + most**2 // 4
+    aside = known | {recipient for _, recipient in open_pairs(pairs, known)}
+    assert len(aside) + most + len(liars - aside) <= 2 * most + (most + 1) ** 2 // 4
 
 
 @given(pairs_with_liars())

@@ -108,7 +108,7 @@ MUTANTS = (
     Mutant(
         "shares of who may lie used",
         "secfc.operations.beginning.rows",
-        "me.unsure = {holder for _, holder in unread}.union(*pairs)",
+        "me.unsure |= cheats.keys() | {holder for _, holder in refused}",
         "pass",
     ),
     Mutant(

@@ -20,7 +20,7 @@ from secfc.errors import DuplicateIdError, ParameterError, PartyError, RangeErro
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.clustering import LabelResult, SearchResult
 from secfc.kmeans.sets import random_partition
-from secfc.protocol.job.cases import LabelsOnly, Predict
+from secfc.protocol.job.cases import Predict
 
 from .cases import Case
 from .faults import Ending
@@ -91,8 +91,7 @@ def _unfounded(case: Case, ending: Ending, honest: set[int], there: set[int]) ->
 def _too_few(case: Case, ending: Ending) -> bool:
     """Whether unreadable shares may end the run without naming a party (`secfc.sharing.unread`)."""
     job = case.setup.job
-    more = (job.max_liars + (isinstance(job.disclosure, LabelsOnly))) ** 2 // 4
-    enough = job.threshold + len(case.unreliable) + 2 * job.max_liars + more
+    enough = job.threshold + len(case.unreliable) + 2 * job.max_liars + (job.max_liars + 1) ** 2 // 4
     disputed = {client for pair in ending.faults.unread for client in pair}
     too_few = bool(disputed) and (job.n < enough or not disputed.isdisjoint(job.comparers))
     return isinstance(ending.error, TooManyFaultsError) and too_few

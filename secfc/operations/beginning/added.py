@@ -99,8 +99,7 @@ def added_rows(me: Party, layout: Layout, given: ToAdd) -> Generator[None, None,
         refused |= dealings.refused
         cheats |= cannot_be_honest(refused, known=cheats, most=me.max_liars)
         _check_dealers(refused, cheats)
-    unread = open_pairs(refused, cheats.keys())
-    set_aside(me, cheats, unread, most=me.max_liars)
+    set_aside(me, cheats, refused)
     numbers = None
     if own is not None:
         numbers = own.numbers
@@ -110,7 +109,7 @@ def added_rows(me: Party, layout: Layout, given: ToAdd) -> Generator[None, None,
         layout=layout,
         lost=(),
         cheats=cheats,
-        unread=tuple(unread),
+        unread=tuple(open_pairs(refused, cheats)),
         covers=Covers(shared=Shared(primes[:1], (m,), covers), own=mine, numbers=numbers),
     )
 
@@ -151,12 +150,13 @@ def _check(dealings: Dealings, lost: set[int]) -> None:
 
 
 def _check_dealers(refused: set[Pair], cheats: dict[int, str]) -> None:
-    """A client that must lie and dealt shares that others refuse ends the run: its part cannot be removed."""
+    """A client in `cheats` that dealt shares that others refuse ends the run: its part cannot be removed."""
     dealt = sorted(dealer for dealer in cheats if any(pair[0] == dealer for pair in refused))
     if dealt:
         said = "; ".join(f"client {dealer}: {cheats[dealer]}" for dealer in dealt)
         raise TooManyFaultsError(
-            f"clients lied about shares: {said}; with membership privacy a client that dealt wrong shares "
-            f"cannot be left out, because every client holds a part of every row{UNION_IS_OPEN}",
+            f"clients lied about shares, or the server withheld them: {said}; with membership privacy a "
+            "client whose shares are refused cannot be left out, because every client holds a part of every "
+            f"row{UNION_IS_OPEN}",
             clients=dealt,
         )

@@ -1,10 +1,10 @@
 """The rows of all owners, shared block by block and proved. Opens whose rows are in, and nothing else.
 
 Owners that are lost before their proof is there are left out. With `max_liars` A, a holder that refuses an
-owner's shares says so; who must lie then is left out too (`secfc.sharing.unread`).
+owner's shares says so; who must lie then, unless the server does, is left out too (`secfc.sharing.unread`).
 """
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -40,8 +40,9 @@ class Covers:
 class SharedRows:
     """The rows that are in, `layout`, and why others are not.
 
-    `lost` are owners that were lost, `cheats` parties that lied, by number, with the reason. `unread` are
-    pairs of an owner and a holder that refuses its shares, of which one lies. Rows of a union have `covers`.
+    `lost` are owners that were lost, `cheats` parties that lied unless the server did, by number, with the
+    reason. `unread` are other pairs of an owner and a holder that refuses its shares. Rows of a union have
+    `covers`.
     """
 
     rows: Rows
@@ -95,10 +96,10 @@ def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, N
             cheats |= cannot_be_honest(refused, known=cheats, most=me.max_liars)
         lost |= sizes.keys() - set(dealings.kept)
         left -= lost | cheats.keys()
-    unread = open_pairs(refused, lost | cheats.keys()) if refused else []
-    if refused:
-        set_aside(me, cheats, unread, most=me.max_liars)
-    layout = planned.without(lost | cheats.keys())
+    out = lost | cheats.keys()
+    set_aside(me, cheats, {pair for pair in refused if pair[0] not in out})
+    unread = open_pairs(refused, out)
+    layout = planned.without(out)
     rows = Rows(primes, width, layout.m, _kept(held, planned, layout), me.kernels)
     return SharedRows(rows=rows, layout=layout, lost=tuple(sorted(lost)), cheats=cheats, unread=tuple(unread))
 
@@ -133,27 +134,28 @@ def _kept(held: Shares | None, planned: Layout, layout: Layout) -> Shares | None
     return held.compress(inside, axis=2)  # in C order, as loops need
 
 
-def set_aside(me: Party, cheats: dict[int, str], unread: list[Pair], *, most: int) -> None:
-    """Use no shares of who lies, or may lie: recipients, and dealers of pairs without a party in common.
+def set_aside(me: Party, cheats: dict[int, str], refused: Collection[Pair]) -> None:
+    """Use no shares of `cheats`, nor of holders that lack what is in. They send none (`Party.send_share`).
 
-    They send none either (`Party.send_share`).
-    TooManyFaultsError if more than `most` parties lie, in all pairs so far.
+    `refused` are all pairs so far whose dealer's part is in. `max_liars` stays as it is, because the server
+    can have withheld what is refused: then all in a pair are honest, and as many others may lie as before.
+    TooManyFaultsError if more parties would have to lie.
     """
-    pairs = apart(unread)
-    if len(cheats) + len(pairs) > most:
-        raise TooManyFaultsError(f"more than max_liars={most} parties lie about shares that were dealt")
-    me.liars |= cheats.keys()
-    me.unsure = {holder for _, holder in unread}.union(*pairs)
-    me.max_liars = most - len(pairs)
+    if len(cheats) + len(apart(open_pairs(refused, cheats))) > me.max_liars:
+        text = (
+            f"more than max_liars={me.max_liars} parties lie about shares that were dealt, or the server does"
+        )
+        raise TooManyFaultsError(text)
+    me.accused |= cheats.keys()
+    me.unsure |= cheats.keys() | {holder for _, holder in refused}
 
 
-def dealers_inside(me: Party, rows: SharedRows, dealings: Dealings, *, most: int) -> list[int]:
-    """Of what was dealt after rows: the dealers whose part is used. `set_aside` is of all pairs so far.
+def dealers_inside(me: Party, rows: SharedRows, dealings: Dealings) -> list[int]:
+    """Of what was dealt after rows: the dealers whose part is used.
 
     A holder that lacks rows stays aside, also if their owner is found to lie by what it dealt later.
     """
-    unread = {*rows.unread, *dealings.refused}
-    cheats = rows.cheats | cannot_be_honest(unread, known=rows.cheats, most=most)
-    set_aside(me, cheats, open_pairs(unread, cheats), most=most)
-    me.unsure |= {holder for _, holder in rows.unread}
+    refused = {*rows.unread, *dealings.refused}
+    cheats = rows.cheats | cannot_be_honest(refused, known=rows.cheats, most=me.max_liars)
+    set_aside(me, cheats, {pair for pair in refused if pair[0] not in cheats})
     return [j for j in dealings.kept if j not in cheats]

@@ -110,7 +110,7 @@ def shared_noise(me: Party, job: Job, noise: Noise, rows: SharedRows) -> Generat
     dealers = {j: size for j, count in enumerate(rows.layout.counts, 1) if count}
     own = _segments(me, noise.draw(job, me.masks), job.width) if me.number in dealers else None
     dealings = yield from dealt_by_owners(me, dealers, own)
-    inside = dealers_inside(me, rows, dealings, most=job.max_liars)
+    inside = dealers_inside(me, rows, dealings)
     if len(inside) < noise.dealers:
         raise TooManyFaultsError(
             f"centres: noise of {len(inside)} clients is in, that of {noise.dealers} is needed"

@@ -46,7 +46,7 @@ def right_shares(
     """Shares that lie on polynomials, as holders sent them: as many as are needed, and `least`, or more.
 
     If none is spare, they may be no residues. CheatError if they lie on no polynomials and `max_liars` is 0.
-    TooManyFaultsError for more liars than `max_liars`.
+    TooManyFaultsError for more liars than `max_liars`, or too few holders to notice or locate so many.
     """
     code, needed = me.code, me.code.wide if wide else me.code.narrow
     senders = tuple(j for j in me.roles.holders if j not in me.liars | me.unsure)
@@ -68,9 +68,12 @@ def right_shares(
         if not me.max_liars:
             raise CheatError(f"{tag}: shares lie on no polynomial of their degree", code=Code.BAD_MESSAGE)
         if spare >= most:
-            break
+            raise TooManyFaultsError(f"{tag}: more than max_liars={me.max_liars} holders sent wrong shares")
         enough = len(came) + 1
-    raise TooManyFaultsError(f"{tag}: more than max_liars={me.max_liars} holders sent wrong shares")
+    text = (
+        f"{tag}: {len(senders)} holders are left, too few to locate wrong shares of max_liars={me.max_liars}"
+    )
+    raise TooManyFaultsError(text)
 
 
 def _of_size(me: Party, sent: Mapping[int, Data], octets: int) -> dict[int, Data]:

@@ -77,7 +77,8 @@ class Party:
 
     `secrets` are what it shares with each party, 32 bytes each, with itself too. `transcript` is at first the
     run's. Up to `max_liars` holders may send wrong shares; `liars` are those that were found. Shares of
-    `unsure` holders are not used either, because it is not known whether they lie (`send_share`). `stock` are
+    `unsure` holders are not used either, because it is not known whether they lie (`send_share`). Of these
+    the `accused` lie unless the server withheld what was dealt (`secfc.sharing.unread`). `stock` are
     [rho] and <0> that were dealt and are not used yet (`secfc.protocol.parties.random_sharings`).
     """
 
@@ -93,6 +94,7 @@ class Party:
     max_liars: int = 0
     liars: set[int] = field(default_factory=set)
     unsure: set[int] = field(default_factory=set)
+    accused: set[int] = field(default_factory=set)
     step: int = 0
     round: int = 0  # of the method, for costs
     outbox: list[tuple[int, Place, Data]] = field(default_factory=list)
@@ -123,8 +125,8 @@ class Party:
 
     @property
     def may_refuse(self) -> bool:
-        """Whether holders go on without shares that they refuse. All parties find the same."""
-        return self.max_liars > 0 or bool(self.unsure)
+        """Whether holders go on without shares that they refuse."""
+        return self.max_liars > 0
 
     @property
     def seen(self) -> bytes:
