@@ -58,18 +58,17 @@ class Sharing:
         """How many sharings every client deals to get this many jointly random ones."""
         return -(-values // (self.n - self.t))
 
-    def deal(self, values: Elements, masks: MaskSource) -> Elements:
-        """Every client's share, shape (n, N), of values of shape (ell, N)."""
-        hidden = masks.wide((self.t, values.shape[1]))
-        return self._kernels.matmul(self._basis, np.concatenate([values, hidden]))
+    def masked(self, values: Elements, masks: MaskSource) -> Elements:
+        """Polynomials of degree ell + t - 1 by their values, shape (ell, N), and masks at the beta."""
+        return np.concatenate([values, masks.wide((self.t, values.shape[1]))])
 
-    def deal_random(self, count: int, masks: MaskSource) -> Elements:
-        """Every client's share, shape (n, count), of random values."""
-        return self._kernels.matmul(self._basis, masks.wide((self.ell + self.t, count)))
+    def deal(self, polynomials: Elements, client: int | None = None) -> Elements:
+        """All clients' shares, shape (n, N), of polynomials, shape (ell + t, N). Or one client's, (1, N)."""
+        return self._kernels.matmul(_rows(self._basis, client), polynomials)
 
-    def deal_zero(self, count: int, masks: MaskSource) -> Elements:
-        """Every client's share, shape (n, count), of random sharings of zeros with double degree."""
-        return self._kernels.matmul(self._vanishing, masks.wide((self.responders - self.ell, count)))
+    def deal_zeros(self, polynomials: Elements, client: int | None = None) -> Elements:
+        """The same of sharings of zeros with double degree: uniform coefficients, shape (R - ell, N)."""
+        return self._kernels.matmul(_rows(self._vanishing, client), polynomials)
 
     def open(self, shares: Sequence[Elements], clients: Sequence[int]) -> Elements:
         """The values, shape (ell, N), from `responders` clients' shares of shape (N,)."""
@@ -84,7 +83,7 @@ class Sharing:
 
         () if all fit, or if there are no more than `responders` shares. Wrong shares fit with probability
         2**-61, since only a random combination of the N values is tested. None if too many shares do not fit
-        to tell which ones.
+        to tell which ones: another polynomial that t wrong shares are chosen for has to differ in more.
         """
         if len(clients) <= self.responders:
             return ()
@@ -96,4 +95,10 @@ class Sharing:
         if expected == word[self.responders :]:
             return ()
         wrong = ReedSolomon(points=nodes, dimension=self.responders, p=P).errors(word)
-        return None if wrong is None else tuple(clients[i] for i in wrong)
+        if wrong is None or len(wrong) > len(clients) - self.responders - self.t:
+            return None
+        return tuple(clients[i] for i in wrong)
+
+
+def _rows(matrix: Elements, client: int | None) -> Elements:
+    return matrix if client is None else matrix[client - 1 : client]

@@ -17,10 +17,7 @@ class UnionKernels:
 
     def matmul(self, a: Elements, x: Elements) -> Elements:
         """Product a @ x, shapes (q, c) and (c, N)."""
-        product = np.zeros((a.shape[0], x.shape[1]), dtype=np.uint64)
-        for column, values in zip(a.T, x, strict=True):
-            self.add_outer(column, values, product)
-        return product
+        return np.stack([prime.totals(prime.multiply(x, row[:, np.newaxis])) for row in a])
 
     def add_into(self, x: Elements, total: Elements) -> None:
         """Do total += x, shapes (N,)."""

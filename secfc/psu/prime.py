@@ -20,6 +20,7 @@ _P = np.uint64(P)
 _BITS = np.uint64(61)
 _HALF = np.uint64(32)
 _LOW = np.uint64((1 << 32) - 1)
+_SHIFT = np.uint64(1 << 32)
 _MIDDLE = np.uint64(29)
 _MIDDLE_LOW = np.uint64((1 << 29) - 1)
 _EIGHT = np.uint64(8)
@@ -59,6 +60,12 @@ def elements(values: object) -> Elements:
 def total(x: Elements) -> int:
     """Sum of all elements, in parts of 32 and 29 bits, so that sums of 2**31 elements do not overflow."""
     return (int((x & _LOW).sum()) + (int((x >> _HALF).sum()) << 32)) % P
+
+
+def totals(x: Elements) -> Elements:
+    """Sums over the first axis, of fewer than 2**31 elements each, in parts as in `total`."""
+    low, high = (x & _LOW).sum(axis=0), (x >> _HALF).sum(axis=0)
+    return add(fold(low), multiply(fold(high), _SHIFT))
 
 
 def inverse(x: int) -> int:

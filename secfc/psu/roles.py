@@ -11,6 +11,7 @@ import numpy as np
 
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError, UnionError
+from secfc.errors.codes import Code
 from secfc.field.array_types import Ints
 from secfc.kernels.threads import ALONE, Threads
 from secfc.psu.choice import choose
@@ -20,6 +21,7 @@ from secfc.psu.found import Found
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.plan import UnionPlan
 from secfc.psu.prime import Elements, P, add
+from secfc.psu.proving import COVERS, Dealing, agrees, dealing, proof_of, proof_size
 from secfc.psu.stages import (
     CheckInput,
     CheckStage,
@@ -72,13 +74,21 @@ class _Role:
         return -(-self._shape.groups // self._part_groups)
 
     def dealt_size(self, part: int) -> int:
-        """How many values a client deals to another for a part."""
-        shape, count = self._shape, self._count(part)
-        return count * shape.width + 2 * self._sharing.batches(count * shape.terms)
+        """How many values a client deals to another for a part, with covers (`secfc.psu.proving`)."""
+        return self._count(part) * self._shape.width + 2 * self._random_size(part)
 
     def opened_size(self, part: int) -> int:
         """How many values a client sends to the server for a part."""
         return self._count(part) * self._shape.terms
+
+    @property
+    def proof_size(self) -> int:
+        """How many elements the proof of a dealing has."""
+        return proof_size(self._sharing)
+
+    def _random_size(self, part: int) -> int:
+        """How many random values a client deals to another for a part, and as many zeros, with covers."""
+        return self._sharing.batches(self.opened_size(part)) + COVERS
 
     @property
     def checking(self) -> bool:
@@ -96,8 +106,8 @@ class _Role:
         if misfits is None or misfits:
             whose = "" if misfits is None else f" (client {', '.join(map(str, misfits))})"
             raise UnionError(
-                f"union: clients' shares of the opened values contradict each other{whose}: such a share "
-                "is wrong, or was computed from wrong shares of another client"
+                f"union: clients' shares of the opened values contradict each other{whose}: such a share is "
+                "wrong"
             )
         clients = clients[: self._sharing.responders]
         return self._sharing.open([shares[j] for j in clients], clients)
@@ -159,17 +169,24 @@ class UnionClient(_Role):
             )
         return rows
 
-    def deal(self, part: int) -> Elements:
-        """Deal a part: row j - 1 of the result, (n, dealt_size), is for client j. The own row is kept."""
-        batches = self._sharing.batches(self.opened_size(part))
-        pieces = (
-            self._sharing.deal(self._input.values(self._groups(part)), self._masks),
-            self._sharing.deal_random(batches, self._masks),
-            self._sharing.deal_zero(batches, self._masks),
-        )
-        dealt = np.concatenate(pieces, axis=1)
-        self._keep(self.number, part, dealt[self.number - 1])
+    def deal(self, part: int) -> Dealing:
+        """Deal a part. Of its shares, (n, dealt_size), row j - 1 is for client j. The own row is kept."""
+        values = self._input.values(self._groups(part))
+        dealt = dealing(self._sharing, values, self._random_size(part) - COVERS, self._masks)
+        self._keep(self.number, part, dealt.shares[self.number - 1])
         return dealt
+
+    def proof(self, dealt: Dealing, seed: bytes) -> Elements:
+        """The proof of its dealing, shape (proof_size,). A dealing is proved once."""
+        return proof_of(dealt, seed, self._kernels)
+
+    def check(self, sender: int, part: int, values: Elements, proof: Elements, seed: bytes) -> None:
+        """Raise CheatError unless what another client dealt to it agrees with the proof."""
+        check_elements(values, self.dealt_size(part), sender)
+        check_elements(proof, self.proof_size, sender)
+        zeros = self._random_size(part)
+        if not agrees(self._sharing, self.number, values, zeros, proof, seed, self._kernels):
+            raise no_polynomial(sender)
 
     def take(self, sender: int, part: int, values: Elements) -> None:
         """Take shares that another client dealt. A MessageError, e.g. for a second time, changes nothing."""
@@ -238,7 +255,7 @@ class UnionClient(_Role):
         self._kernels.add_into(values[:first], held.total)
         column = np.ascontiguousarray(self._sharing.mixing[:, sender - 1])
         self._kernels.add_outer(column, values[first:second], held.weights)
-        self._kernels.add_outer(column, values[second:], held.zeros)
+        self._kernels.add_outer(column, values[second + COVERS : -COVERS], held.zeros)
 
 
 class UnionServer(_Role):
@@ -300,6 +317,12 @@ class UnionServer(_Role):
             self._unique = self.unique(shares)
         else:
             self._finder.add(ungrouped(self._values(shares), self._shape.terms))
+
+
+def no_polynomial(dealer: int) -> CheatError:
+    """The error of a client that finds what another dealt to it wrong."""
+    text = f"party {dealer} dealt shares of a union that lie on no polynomial of their degree"
+    return CheatError(text, code=Code.BAD_MESSAGE, clients=[dealer])
 
 
 def check_elements(values: Elements, size: int, sender: int) -> None:

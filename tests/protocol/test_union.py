@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.union import KEY
+from support.wire import UnionWire
 
 from secfc.errors import (
     CheatError,
@@ -277,6 +278,16 @@ def test_a_client_that_covers_the_row_of_an_id_does_not_see_who_has_it(
     assert {one.state for one in (net.server, *net.clients.values())} == {State.DONE}
     unreadable = [[label < 0 for label in labels] for labels in net.labels()]
     assert unreadable == [[name == asked for name in own] for own in ids]
+
+
+def test_a_helper_believes_no_more_parts_than_the_first_stage_has() -> None:
+    class Huge(Lies):
+        def change(self, message, data):
+            return {"union stage": data["union stage"][:32] + b"\xff" * 4} if "union stage" in data else {}
+
+    net = UnionWire(ROWS, disclosure="labels", comparers=(4, 5, 6))
+    with pytest.raises(CheatError, match=r"tells a stage of 4294967295 parts of the union, the first has 1$"):
+        net.run(drop=Huge(net, StepNotice, 4))
 
 
 def test_the_first_sets_cannot_be_given(union) -> None:

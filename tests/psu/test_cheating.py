@@ -93,9 +93,7 @@ def test_a_client_whose_share_does_not_fit_is_named_where_two_more_than_needed_a
     liars, tables, liar, check
 ) -> None:
     liars(liar, check=check)
-    with pytest.raises(
-        UnionError, match=rf"contradict each other \(client {liar}\): such a share is wrong, or"
-    ):
+    with pytest.raises(UnionError, match=rf"contradict each other \(client {liar}\): such a share is wrong$"):
         united(5, m=60)
     assert len(tables) == 1
 
@@ -124,7 +122,7 @@ def test_a_client_finds_a_false_share_of_the_check_itself() -> None:
     ]
     server = UnionServer(plan)
     for stage in range(2):
-        dealt = {client.number: client.deal(0) for client in clients}
+        dealt = {client.number: client.deal(0).shares for client in clients}
         for client in clients:
             for sender, shares in dealt.items():
                 if sender != client.number:

@@ -1,6 +1,7 @@
 """Shares over the union's field: opening and hiding."""
 
 from itertools import combinations
+from math import prod
 
 import galois
 import numpy as np
@@ -10,7 +11,7 @@ from support.union import random_elements
 from secfc.crypto.randomness import MaskSource
 from secfc.psu.field_sharing import Sharing
 from secfc.psu.kernels import UnionKernels
-from secfc.psu.prime import P, add, multiply
+from secfc.psu.prime import P, add, elements, multiply
 
 GF = galois.GF(P, primitive_element=37, verify=False)
 SIZES = [(3, 1, 1), (5, 1, 2), (7, 2, 1), (11, 4, 2), (12, 4, 2)]
@@ -33,8 +34,8 @@ def test_a_product_plus_a_random_zero_opens_to_the_product(
     a, b = random_elements((ell, 5), 1), random_elements((ell, 5), 2)
     masks = MaskSource()
     shares = add(
-        multiply(shared.deal(a, masks), shared.deal(b, masks)),
-        shared.deal_zero(5, masks),
+        multiply(shared.deal(shared.masked(a, masks)), shared.deal(shared.masked(b, masks))),
+        shared.deal_zeros(masks.wide((shared.responders - ell, 5))),
     )
     for clients in [range(1, shared.responders + 1), range(n, n - shared.responders, -1)]:
         opened = shared.open([shares[j - 1] for j in clients], list(clients))
@@ -57,7 +58,7 @@ def test_every_polynomial_that_hides_zeros_can_be_drawn_even_given_t_of_its_shar
     basis = shared._vanishing
     free = shared.responders - ell
     assert rank(basis) == free == basis.shape[1]  # all of degree 2 (ell + t - 1) with zeros at ell points
-    zeros = shared.deal_zero(3, MaskSource())
+    zeros = shared.deal_zeros(MaskSource().wide((free, 3)))
     clients = list(range(1, shared.responders + 1))
     assert not shared.open(list(zeros[: shared.responders]), clients).any()
     for held in list(combinations(range(n), t))[:30]:
@@ -69,6 +70,22 @@ def test_any_n_minus_t_columns_of_the_mixing_are_invertible(n: int, t: int, ell:
     mixing = sharing(n, t, ell).mixing
     for honest in list(combinations(range(n), n - t))[:60]:
         assert rank(mixing[:, list(honest)]) == n - t
+
+
+def test_no_honest_client_is_named_whatever_t_clients_open() -> None:
+    # With t = 2 and R + 2 clients, two false shares can lie on a polynomial with all others but one.
+    shared = sharing(7, 2, 1)
+    word = np.zeros(7, dtype=np.uint64)
+    value = elements([prod_of(shared, j) for j in range(1, 8)])
+    word[:2] = value[:2]
+    assert (value[2:6] == 0).all()
+    assert shared.misfits(word.reshape(7, 1), range(1, 8)) is None
+
+
+def prod_of(shared: Sharing, client: int) -> int:
+    """At a client: the polynomial that is 0 at clients 3 to 6."""
+    x = shared.alpha[client - 1]
+    return prod(x - a for a in shared.alpha[2:6])
 
 
 def test_too_few_clients_or_shares_are_refused() -> None:

@@ -60,7 +60,7 @@ class View:
             for j, (held, masks) in enumerate(zip(tokens, keys, strict=True), 1)
         ]
         own_residues = MaskSource(key).wide((len(MINE),), nonzero=True).tolist()
-        dealt = [client.deal(0) for client in clients]
+        dealt = [client.deal(0).shares for client in clients]
         for sender, shares in zip(clients, dealt, strict=True):
             for client in clients:
                 if client is not sender:

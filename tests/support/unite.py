@@ -49,7 +49,7 @@ def unite(plan: UnionPlan, parties: Sequence[Tokens]) -> United:
     while not server.finished:
         for part in range(server.parts):
             for client in clients:
-                shares = client.deal(part)
+                shares = client.deal(part).shares
                 for other in clients:
                     if other is not client:
                         other.take(client.number, part, shares[other.number - 1])

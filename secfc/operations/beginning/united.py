@@ -1,9 +1,9 @@
 """Finds the union of the clients' IDs, and whether any is there twice (docs/union.md).
 
-Each part of a stage is a step: every client deals shares to every other, and sends the coordinator its share
-of what is opened. The coordinator finds the poles of a table, and all clients open the check themselves. What
-the coordinator tells clients of a stage goes into what everybody has seen: so nothing of the next stage is
-opened unless it told all clients the same.
+Each part of a stage is a step: every client deals shares to every other, with a proof, and then sends the
+coordinator its share of what is opened. The coordinator finds the poles of a table, and all clients open the
+check themselves. What the coordinator tells clients of a stage goes into what everybody has seen: so nothing
+of the next stage is opened unless it told all clients the same.
 
 Opens to clients and the coordinator a keyed hash of every ID, and whether each is there once.
 """
@@ -15,25 +15,22 @@ from fractions import Fraction
 
 import numpy as np
 
-from secfc.errors import CheatError, UnionError
-from secfc.errors.codes import Code
+from secfc.errors import CheatError
 from secfc.field.array_types import Data, Floats, Ints
 from secfc.operations.beginning.added import ToAdd
+from secfc.operations.beginning.united_dealing import DIGEST, ELEMENT, deal_part, elements_of
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.psu.found import Found
 from secfc.psu.plan import UnionPlan
-from secfc.psu.prime import Elements
 from secfc.psu.roles import UnionClient, UnionServer, check_elements
 from secfc.psu.stages import SeriesStage
 from secfc.psu.tokens import Tokens
 from secfc.sharing.own_rows import OwnRows
 from secfc.sharing.rows import Allocate
 
-_DIGEST = 32
 _PARTS = 4  # bytes of a number of parts
 _COUNT = np.dtype("<i4")
-_ELEMENT = np.dtype("<u8")
 
 _Role = UnionClient | UnionServer | None
 
@@ -72,27 +69,28 @@ def united(me: Party, given: ToUnite) -> Generator[None, None, tuple[int, Ints |
         )
     elif me.number == COORDINATOR:
         role = UnionServer(given.plan, threads)
-    parts, unique = (role or UnionServer(given.plan, threads)).parts, False
+    most = parts = (role or UnionServer(given.plan, threads)).parts
+    unique = False
     while parts:
         for part in range(parts):
             (unique,) = yield from me.together([_part(me, role, part, check)])
             check = b""
-        (parts,) = yield from me.together([_end(me, role, unique=unique)])
+        (parts,) = yield from me.together([_end(me, role, unique=unique, most=most)])
     return (0 if role is None else role.m), role.rows() if isinstance(role, UnionClient) else None
 
 
 def _part(me: Party, role: _Role, part: int, check: bytes) -> Half:
     """Deal, and send shares of what is opened; or open them. Whether a check, which all open, holds."""
     if isinstance(role, UnionClient):
-        yield from _deal(me, role, part, check)
-        values = role.opening(part).astype(_ELEMENT).tobytes()
+        yield from deal_part(me, role, part, check)
+        values = role.opening(part).astype(ELEMENT).tobytes()
         for party in (*me.roles.holders, COORDINATOR) if role.checking else (COORDINATOR,):
             me.send(party, "union opened", values)
     if role is None or not (isinstance(role, UnionServer) or role.checking):
         return False
     size = role.opened_size(part)
-    sent = yield Wait("union opened", tuple(me.roles.holders), _ELEMENT.itemsize * size)
-    shares = {holder: _elements(data) for holder, data in sent.items()}
+    sent = yield Wait("union opened", tuple(me.roles.holders), ELEMENT.itemsize * size)
+    shares = {holder: elements_of(data) for holder, data in sent.items()}
     for holder, share in shares.items():
         if isinstance(role, UnionServer):
             role.take(holder, part, share)
@@ -101,22 +99,11 @@ def _part(me: Party, role: _Role, part: int, check: bytes) -> Half:
     return isinstance(role, UnionClient) and role.unique(shares)
 
 
-def _deal(me: Party, role: UnionClient, part: int, check: bytes) -> Generator[Wait, dict[int, Data], None]:
-    """Deal a part, and take the others'. The first part begins with a hash of the key of IDs."""
-    shares = role.deal(part).astype(_ELEMENT, copy=False)
-    others = tuple(holder for holder in me.roles.holders if holder != me.number)
-    for holder in others:
-        me.send(holder, "union dealt", check + shares[holder - 1].tobytes())
-    dealt = yield Wait("union dealt", others, len(check) + _ELEMENT.itemsize * role.dealt_size(part))
-    for holder, data in dealt.items():
-        if data[: len(check)] != check:
-            text = f"client {me.number}: client {holder} hashes its IDs with another id_key"
-            raise UnionError(text, code=Code.OTHER_ID_KEY, clients=[holder])
-        role.take(holder, part, _elements(data[len(check) :]))
+def _end(me: Party, role: _Role, *, unique: bool, most: int) -> Half:
+    """Take what was found in a stage. The number of parts of the next one, 0 after the last.
 
-
-def _end(me: Party, role: _Role, *, unique: bool) -> Half:
-    """Take what was found in a stage. The number of parts of the next one, 0 after the last."""
+    No stage has more parts than the first, `most`. A helper knows that alone.
+    """
     outcome = b""
     if isinstance(role, UnionServer):
         outcome = _tell(me, role)
@@ -125,14 +112,17 @@ def _end(me: Party, role: _Role, *, unique: bool) -> Half:
         outcome = bytes([unique])
     elif isinstance(role, UnionClient):
         outcome = yield from _found(role)
-    told = (yield Wait("union stage", (COORDINATOR,), _DIGEST + _PARTS))[COORDINATOR]
+    told = (yield Wait("union stage", (COORDINATOR,), DIGEST + _PARTS))[COORDINATOR]
     if role is not None and told != _report(role, outcome):
         raise CheatError(
             f"client {me.number}: the server reports another result of the union than the clients' shares "
             "give, or than it told"
         )
+    parts = int.from_bytes(told[DIGEST:])
+    if parts > most:
+        raise CheatError(f"the server tells a stage of {parts} parts of the union, the first has {most}")
     me.note(bytes(told))
-    return int.from_bytes(told[_DIGEST:])
+    return parts
 
 
 def _tell(me: Party, role: UnionServer) -> bytes:
@@ -140,7 +130,7 @@ def _tell(me: Party, role: UnionServer) -> bytes:
     said = role.conclude()
     outcome = bytes([said]) if isinstance(said, bool) else b""
     if isinstance(said, Found):
-        counts, poles = said.counts.astype(_COUNT).tobytes(), said.poles.astype(_ELEMENT).tobytes()
+        counts, poles = said.counts.astype(_COUNT).tobytes(), said.poles.astype(ELEMENT).tobytes()
         for holder in me.roles.holders:
             me.send(holder, "union counts", counts)
             me.send(holder, "union poles", poles)
@@ -159,9 +149,9 @@ def _found(role: UnionClient) -> Generator[Wait, dict[int, Data], bytes]:
     """Take the contents of a table. Return their bytes."""
     counts = (yield Wait("union counts", (COORDINATOR,), _COUNT.itemsize * _bins(role)))[COORDINATOR]
     numbers = np.frombuffer(counts, dtype=_COUNT).astype(np.int64)
-    size = _ELEMENT.itemsize * int(np.maximum(numbers, 0).sum())
+    size = ELEMENT.itemsize * int(np.maximum(numbers, 0).sum())
     poles = (yield Wait("union poles", (COORDINATOR,), size))[COORDINATOR]
-    role.take_found(Found(counts=numbers, poles=_elements(poles)))
+    role.take_found(Found(counts=numbers, poles=elements_of(poles)))
     return bytes(counts) + bytes(poles)
 
 
@@ -169,7 +159,3 @@ def _bins(role: UnionClient) -> int:
     stage = role.course.stage
     assert isinstance(stage, SeriesStage)
     return stage.table.bins
-
-
-def _elements(data: Data) -> Elements:
-    return np.frombuffer(data, dtype=_ELEMENT).astype(np.uint64, copy=False)

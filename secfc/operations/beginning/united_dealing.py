@@ -1,0 +1,91 @@
+"""Deals a part of a union, with a proof, and goes on when all clients have checked the same proofs.
+
+A client gets its shares and a salt, and the head of the dealing: a digest of what each client gets, and the
+proof. Coefficients of the proof follow from a hash of the digests, of the dealer, the step and all that was
+opened before, as in `secfc.protocol.parties.dealing`.
+
+Who has checked what it got tells all others a digest of all heads. A client opens nothing before all have
+told it the same. So when an honest client opens, all honest clients have shares of the same polynomials.
+"""
+
+import hashlib
+from collections.abc import Generator
+
+import numpy as np
+
+from secfc.errors import CheatError, UnionError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Data
+from secfc.protocol.parties.inbox import Wait
+from secfc.protocol.parties.party import Party
+from secfc.psu.prime import Elements
+from secfc.psu.proving import Dealing
+from secfc.psu.roles import UnionClient, no_polynomial
+
+DIGEST = 32
+ELEMENT = np.dtype("<u8")
+_SALT = 32
+"""Random bytes beside shares. Without them a digest of another's shares would confirm a guess of what is
+shared, because t shares, the proof and the guess determine them."""
+
+
+def deal_part(
+    me: Party, role: UnionClient, part: int, check: bytes
+) -> Generator[Wait, dict[int, Data], None]:
+    """Deal a part, and take the others'. The first part begins with `check`, a hash of the key of IDs.
+
+    CheatError names who dealt shares on no polynomial; it names nobody if clients got different proofs.
+    """
+    pieces, head = _pieces(me, role, role.deal(part))
+    others = tuple(holder for holder in me.roles.holders if holder != me.number)
+    for holder in others:
+        me.send(holder, "union dealt", check + pieces[holder - 1])
+    came, heads = (yield Wait("union dealt", others, len(check) + len(pieces[0]))), {me.number: head}
+    for dealer, data in came.items():
+        if data[: len(check)] != check:
+            text = f"client {me.number}: client {dealer} hashes its IDs with another id_key"
+            raise UnionError(text, code=Code.OTHER_ID_KEY, clients=[dealer])
+        own = len(check) + len(head)
+        heads[dealer] = bytes(data[len(check) : own])
+        _take(me, role, part, dealer, heads[dealer], data[own:])
+    yield from _all_have(me, others, hashlib.sha256(b"".join(heads[j] for j in me.roles.holders)).digest())
+
+
+def elements_of(data: Data) -> Elements:
+    """The elements of a message."""
+    return np.frombuffer(data, dtype=ELEMENT).astype(np.uint64, copy=False)
+
+
+def _pieces(me: Party, role: UnionClient, dealt: Dealing) -> tuple[list[bytes], bytes]:
+    """What each client gets: the head, its shares and a salt. And the head."""
+    shares = dealt.shares.astype(ELEMENT, copy=False)
+    ends = [own.tobytes() + me.masks.octets(_SALT) for own in shares]
+    digests = b"".join(hashlib.sha256(end).digest() for end in ends)
+    head = digests + role.proof(dealt, _seed(me, me.number, digests)).astype(ELEMENT).tobytes()
+    return [head + end for end in ends], head
+
+
+def _take(me: Party, role: UnionClient, part: int, dealer: int, head: bytes, end: Data) -> None:
+    """Take shares and a salt of which the head has a digest, if the shares agree with the proof."""
+    digests, own = head[: DIGEST * me.code.n], DIGEST * (me.number - 1)
+    if hashlib.sha256(end).digest() != digests[own : own + DIGEST]:
+        raise no_polynomial(dealer)
+    shares, proof = elements_of(end[:-_SALT]), elements_of(head[len(digests) :])
+    role.check(dealer, part, shares, proof, _seed(me, dealer, digests))
+    role.take(dealer, part, shares)
+
+
+def _all_have(me: Party, others: tuple[int, ...], heads: bytes) -> Generator[Wait, dict[int, Data], None]:
+    """Go on when all others have the same heads, and have checked what they got."""
+    for holder in others:
+        me.send(holder, "union heads", heads)
+    told = yield Wait("union heads", others, DIGEST)
+    if any(data != heads for data in told.values()):
+        text = f"client {me.number}: clients got different proofs of what was dealt in the union"
+        raise CheatError(text, code=Code.BAD_MESSAGE)
+
+
+def _seed(me: Party, dealer: int, digests: bytes) -> bytes:
+    """The seed of a dealer's coefficients. All else that it depends on was fixed before the present step."""
+    place = me.seen + me.step.to_bytes(4) + dealer.to_bytes(2)
+    return hashlib.sha256(b"secfc union dealing 1" + place + digests).digest()
