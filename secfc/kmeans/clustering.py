@@ -8,8 +8,8 @@ import numpy as np
 
 from secfc.field.array_types import Floats, Ints, Labels, Objects, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.kmeans.best_starts import Best
 from secfc.kmeans.measures import CentreDistances, Measures, histogram, measures, silhouettes, spreads
+from secfc.kmeans.program import Best
 
 
 @dataclass(kw_only=True)

@@ -4,8 +4,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 
 from secfc.field.array_types import Ints
-from secfc.kmeans.best_starts import Best
-from secfc.kmeans.program import Ended, Summed
+from secfc.kmeans.program import Best, Ended, Summed
 from secfc.kmeans.score import INERTIA, SCORE, most_score
 from secfc.operations.ending.best import best_start
 from secfc.operations.ending.fit import scores_of
@@ -68,7 +67,7 @@ class Secure:
 
 
 class SecureStarts:
-    """See `secfc.kmeans.best_starts.Starts`.
+    """See `secfc.kmeans.program.Starts`.
 
     A fit is [X] with the spare bits of a score, of an inertia, or both.
 

@@ -9,12 +9,14 @@ from plaintext_baselines import ExactLloyd
 from secfc.errors import CheatError
 from secfc.field.primes import primes_of
 from secfc.kmeans import score as rule
-from secfc.kmeans.best_starts import Best, best_starts
 from secfc.kmeans.bounds import fit_residues, pair_residues, refill_residues
-from secfc.kmeans.plain import PlainStarts
-from secfc.kmeans.score import inertia_of
+from secfc.kmeans.plain import Plain
+from secfc.kmeans.program import Best, best_starts
+from secfc.kmeans.score import INERTIA, SCORE, first_bits, inertia_of
 from secfc.kmeans.sets import random_partition
 from secfc.operations.ending import best, inertia
+from secfc.operations.ending.best import plain_best
+from secfc.operations.ending.fit import plain_scores
 from secfc.operations.secure import Secure, SecureStarts
 from secfc.operations.sums import public_sets
 from secfc.operations.to_owners import to_owners
@@ -33,6 +35,31 @@ def drawn_job(seed, *, most=16):
     weights = rng.integers(1, 5, m) if seed % 3 == 0 else np.ones(m, dtype=np.int64)
     options = {"max_iter": int(rng.integers(1, 6)), "fewest": int(rng.integers(1, 3)), "opens": seed % 4 < 2}
     return rows, firsts, weights, numbers, options
+
+
+class PlainStarts:
+    """Starts from given first sets, in order. Rows are quantised, and have weights."""
+
+    def __init__(self, rows, firsts, weights):
+        self._rows, self._firsts, self._weights = rows, iter(firsts), weights
+
+    def begin(self, k):
+        return Plain(self._rows, next(self._firsts), self._weights, k)
+
+    def fit(self, ended):
+        return plain_scores(self._rows, ended.labels, ended.means, self._weights, (SCORE, INERTIA))
+        yield
+
+    def stored(self, ended):
+        return ended
+
+    def best(self, fits):
+        return plain_best([one for one, _ in fits])
+        yield
+
+    def opened(self, fits):
+        return [first_bits(one) for _, one in fits]
+        yield
 
 
 def in_the_clear(rows, firsts, weights, numbers, **options):

@@ -10,7 +10,7 @@ import numpy as np
 
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
-from secfc.kmeans.best_starts import Best
+from secfc.kmeans.program import Best
 from secfc.kmeans.score import NEAR
 from secfc.operations.nearest import negative
 from secfc.operations.opening import nonzero, opened

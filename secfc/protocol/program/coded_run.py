@@ -1,6 +1,6 @@
 """A run with disclosure "coded" from shared rows to labels: the coordinator decodes and assigns.
 
-Its starts are not those of `secfc.kmeans.best_starts`, where everybody learns the best of each k. Here the
+Its starts are not those of `secfc.kmeans.program`, where everybody learns the best of each k. Here the
 coordinator alone knows how well starts fit, and tells the best of all at the end.
 """
 

@@ -8,10 +8,9 @@ from typing import Protocol
 import numpy as np
 
 from secfc.field.array_types import Ints, Labels
-from secfc.kmeans.best_starts import Kept, best_starts
 from secfc.kmeans.clustering import LabelResult
 from secfc.kmeans.measures import Measures, calinski_harabasz
-from secfc.kmeans.program import fewest_moved
+from secfc.kmeans.program import Kept, best_starts, fewest_moved
 from secfc.kmeans.score import inertia_of
 from secfc.kmeans.sets import random_partition
 from secfc.operations.beginning.coin import tossed
