@@ -60,7 +60,6 @@ def check_site(site: Site) -> Checked:
 
 
 def _check_count(rows: SiteRows, agreement: Agreement, name: str) -> None:
-    """Raise DataError for no rows, or more rows than an owner may deposit."""
     count = rows.table.rows.shape[0] if rows.unprepared is None else rows.unprepared.rows
     most = None if agreement.owners is None else agreement.owners.most_rows
     if not count or (most is not None and count > most):
@@ -69,7 +68,6 @@ def _check_count(rows: SiteRows, agreement: Agreement, name: str) -> None:
 
 
 def _check_ids(site: Site, rows: list[SiteRows]) -> None:
-    """Raise ParameterError for an unusable ID key, DataError for IDs that are not unique."""
     assert site.ids_key is not None
     key = read_ids_key(site.ids_key)
     if rows and rows[0].ids is not None:

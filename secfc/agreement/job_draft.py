@@ -56,7 +56,6 @@ def write_job(
 
 
 def _column(given: str) -> tuple[str, tuple[str, str]]:
-    """The name of a column, and the ends of its range in the form of files."""
     name, _, ends = given.rpartition("=")
     low, _, high = ends.partition(":")
     try:

@@ -32,7 +32,6 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
 
 
 def _give_name(draft: Path, path: Path) -> None:
-    """Move a file to a path where there is none. ParameterError if there is one."""
     try:
         os.link(draft, path)
     except OSError:  # there is a file, or the file system has no links

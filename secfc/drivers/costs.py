@@ -42,9 +42,6 @@ class Sent:  # noqa: PLW1641 - it grows, so it has no hash
         # Recipients by phase, kind, sender, round and size.
         self.groups: dict[tuple[str, str, int, int, int], array[int]] = {}
 
-    def __repr__(self) -> str:
-        return f"Sent(messages={len(self)})"
-
     def __len__(self) -> int:
         return sum(map(len, self.groups.values()))
 

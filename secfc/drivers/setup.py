@@ -285,7 +285,6 @@ def _in_data_units(distance: float, job: Job) -> float:
 
 
 def _alike(clustering: LabelResult) -> dict[str, int | None]:
-    """How many starts are about as good as the best."""
     best = clustering.best
     return {"equal_starts": best.equal if best else None, "near_starts": best.near if best else None}
 

@@ -51,9 +51,6 @@ class TakingPart:
         self._session: Session
         self._secrets: dict[str, bytes] = {}  # from its log, until they are used
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
-
     @property
     def seconds(self) -> list[list[str | float]]:
         """CPU seconds of its work by phase and role, for its report to the coordinator."""

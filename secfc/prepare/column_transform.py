@@ -118,7 +118,6 @@ class Preparation:
         return self._by_column(spreads, lambda values, column: _logs(values, column) / self._unit(column))
 
     def _by_column(self, rows: Floats, change: Callable[[Any, Column], Any]) -> Floats:
-        """Rows with changed numbers. Columns of categories stay the same."""
         if rows.ndim != 2 or rows.shape[1] != len(self.names):
             raise DataError(f"rows: {len(self.names)} columns are needed, the shape given is {rows.shape}")
         changed = np.array(rows, dtype=np.float64)

@@ -128,9 +128,6 @@ class Preparer:
         self._complete: set[int] = set()  # other clients that have the shares of all clients
         self._ended = False  # by an error
 
-    def __repr__(self) -> str:
-        return f"Preparer(number={self.number}, done={self.done})"
-
     @property
     def done(self) -> bool:
         """Whether everything is opened."""
@@ -295,7 +292,6 @@ class Preparer:
         return []
 
     def _holders(self) -> list[int]:
-        """For each column, how many clients said that they hold enough values."""
         return [sum(one) for one in zip(*self._holds.values(), strict=True)]
 
     def _check_holders(self) -> None:

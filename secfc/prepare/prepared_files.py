@@ -105,7 +105,6 @@ def check_files(
 def _checked(
     path: Path | Query, schema: Schema, *, id_column: str | None, given: TextFormat
 ) -> tuple[pa.Table, Checked]:
-    """A table and its agreed columns. DataError names the file, columns and first rows, never a value."""
     id_column = normal(id_column) if id_column is not None else None
     table = read(path, schema, as_text=() if id_column is None else (id_column,), given=given)
     if id_column in {name for column in schema.columns for name in (column.name, *column.prepared)}:

@@ -33,9 +33,6 @@ class Sums:
     total: int
     squares: int
 
-    def __repr__(self) -> str:
-        return "Sums()"  # the sums of one party are secret
-
     @property
     def numbers(self) -> tuple[int, ...]:
         """The numbers that are added up over the parties."""
@@ -56,9 +53,6 @@ class Counts:
     """Number of a party's values in each bin of a column, or totals of these numbers."""
 
     counts: tuple[int, ...]
-
-    def __repr__(self) -> str:
-        return "Counts()"  # the counts of one party are secret
 
     @classmethod
     def of(cls, values: Floats, column: Column) -> "Counts":

@@ -44,9 +44,6 @@ class Summation:
         self._sum = np.zeros((len(_PRIMES), length))
         self._opened: dict[int, Floats] = {}
 
-    def __repr__(self) -> str:
-        return f"Summation(number={self.number}, shares={self._dealers}, sums={len(self._opened)})"
-
     @property
     def size(self) -> int:
         """Bytes of shares, or of a sum of shares."""

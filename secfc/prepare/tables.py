@@ -139,7 +139,6 @@ def _problems_of_names(found: Sequence[str], schema: Schema, others: Sequence[st
 
 
 def _rows(what: Bools, text: str) -> str:
-    """How many rows, and the first of them."""
     return f"{what.sum()} {text}, the first in row {int(what.argmax())}"
 
 

@@ -175,7 +175,6 @@ def _own_fit(
 
 
 def _sizes(path: Path, k: int) -> list[int]:
-    """Sizes of clusters, or their weights, that were opened to the site."""
     column = load_table(path).columns[-1].to_numpy()
     if len(column) != k or column.dtype.kind != "i" or column.min() < 0 or not column.any():
         raise DataError(f"{path}: not the sizes of {k} clusters")

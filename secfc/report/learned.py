@@ -109,7 +109,6 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
 
 
 def _of_ending(job: Job) -> str:
-    """What is opened of the ends of starts in a program."""
     method, told = job.method, ""
     each = " for each k" if len(method.compared) > 1 else ""
     if method.n_init > 1:

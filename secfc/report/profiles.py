@@ -168,7 +168,6 @@ def _overall_scale(
 def _in_units(
     centres: Floats, deviations: Floats | None, mean: Floats, columns: Sequence[str] | Preparation
 ) -> tuple[Floats, Floats | None, Floats]:
-    """Centres, deviations and the mean of all rows in the data's units."""
     if not isinstance(columns, Preparation):
         return centres, deviations, mean
     shown = columns.restore(centres)
@@ -177,7 +176,6 @@ def _in_units(
 
 
 def _titles(columns: Sequence[str] | Preparation) -> dict[str, str]:
-    """The names with units, for the columns that have a unit."""
     if not isinstance(columns, Preparation):
         return {}
     units = {one.name: one.unit for one in columns.schema.columns if one.unit}

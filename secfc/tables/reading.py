@@ -245,7 +245,6 @@ def read_tables(
 
 
 def _has_places(path: Path | Query) -> bool:
-    """Whether columns have positions instead of names."""
     return isinstance(path, Path) and kind_of(path) == ".npy"
 
 
@@ -374,7 +373,6 @@ def load_table(
 
 
 def _has_first_line(path: Path | Query) -> bool:
-    """Whether the column names come from a file's first line."""
     if isinstance(path, Query):
         return path.origin.kind == "file" and kind_of(path.origin.path or Path()) in TEXTS
     return kind_of(path) in _WITH_HEADER

@@ -71,9 +71,6 @@ class Store:
         url = _URL.fullmatch(where)
         self._files: _Folder | _Remote = _Folder(Path(where)) if url is None else _Remote(url)
 
-    def __repr__(self) -> str:
-        return "Store()"
-
     def write(self, path: str, data: bytes) -> None:
         """Write a file and replace the existing one, if any."""
         self._tried(path, lambda: self._files.write(path, data))
@@ -192,8 +189,6 @@ class _Folder:
 
 
 class _Remote:
-    """Files in a store that fsspec reads and writes."""
-
     def __init__(self, url: re.Match[str]) -> None:
         self._kind, self._root = url.groups()
 

@@ -65,9 +65,6 @@ class RunLog:
         self._key = b""
         self._next = 0
 
-    def __repr__(self) -> str:
-        return f"RunLog({self.path.name!r}, entries={self._next})"
-
     @classmethod
     def begin(cls, path: Path, header: dict[str, Any]) -> Self:
         """A new log with a header for JSON. StorageError if it cannot be written, as on a full disk."""

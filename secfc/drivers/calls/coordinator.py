@@ -177,11 +177,9 @@ class Coordinator:
         return self._terms.names[client - 1]
 
     def _clients(self, parties: Collection[int]) -> list[int]:
-        """The parties that are not helpers."""
         return [j for j in parties if j <= self._job.n]
 
     def _until_done(self) -> None:
-        """Run until the server and every remaining site have ended."""
         heard_at = time.monotonic()
         self._mark()
         for client in sorted(self._absent - self.lost.keys() - self._done):
@@ -210,7 +208,6 @@ class Coordinator:
         return self.server.state is State.DONE and any(self._conversations[j].waiting for j in left)
 
     def _take(self, answers: list[tuple[int, Answer]]) -> None:
-        """Write answers to the log, then apply them in order."""
         if self._log is not None:
             self._log.answers(answers)
         for client, answer in answers:
@@ -272,7 +269,6 @@ class Coordinator:
             _LOG.info("run %s: continues in round %d", self._run.hex(), self.server.progress.round)
 
     def _come_back(self, client: int) -> None:
-        """Take answers of a lost client again."""
         self._away.discard(client)
         del self.lost[client]
 
@@ -320,7 +316,6 @@ class Coordinator:
         )
 
     def _most_bytes(self) -> int:
-        """Size limit of a site's messages."""
         prepared = MAX_PREPARE_BYTES if self._terms.prepares else 0
         return max(self.server.sizes.most_from_client, prepared)
 

@@ -40,9 +40,6 @@ class CoordinatorLog:
         self.run = bytes.fromhex(header["run"])
         self.secret = MaskSource(bytes.fromhex(header["secret"]))  # the server's, from its first position
 
-    def __repr__(self) -> str:
-        return f"CoordinatorLog(run={self.run.hex()})"
-
     @classmethod
     def begin(cls, path: Path, *, run: bytes, begun: dict[str, Any]) -> Self:
         """The log of a new run."""

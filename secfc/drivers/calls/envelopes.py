@@ -222,7 +222,6 @@ class Incoming:
             yield message
 
     def _next(self) -> bytes | None:
-        """The next message, or None if its end has not come."""
         begin = self._at + _LENGTH.size
         if len(self._rest) < begin:
             return None

@@ -62,7 +62,6 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
 
 
 def _give(outbox: BinaryIO, party: SimulatedParty) -> None:
-    """Send a simulated party's result to the caller, who owns its rows."""
     told, arrays = party.result()
     framing.write_json(outbox, told)
     for array in arrays:

@@ -49,9 +49,6 @@ class PartyProcess:
         self._starting = threading.Lock()
         self._begin()
 
-    def __repr__(self) -> str:
-        return f"PartyProcess({self._name!r})"
-
     def _begin(self) -> None:
         """Start a process, and a thread that writes calls to it and reads answers."""
         self._calls: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()

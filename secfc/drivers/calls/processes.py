@@ -48,9 +48,6 @@ class ForkedProcess:
         self._told.register(status, select.POLLIN)
         self._lock = threading.Lock()
 
-    def __repr__(self) -> str:
-        return f"ForkedProcess({self.pid})"
-
     def poll(self) -> int | None:
         """Its exit status, or minus the signal that ended it. None while it runs."""
         with self._lock:
@@ -68,7 +65,7 @@ class ForkedProcess:
         status = self.poll()
         if status is None:
             assert timeout is not None
-            raise subprocess.TimeoutExpired(repr(self), timeout)
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout)
         return status
 
     def send_signal(self, number: int) -> None:
@@ -102,9 +99,6 @@ class ForkServer:
         self._server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._lock = threading.Lock()
-
-    def __repr__(self) -> str:
-        return f"ForkServer({', '.join(self._arguments)})"
 
     def start(self) -> Process:
         """A new process of `party_process`, in its own session: Ctrl-C goes to the driver only."""

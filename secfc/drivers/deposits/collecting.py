@@ -85,7 +85,6 @@ class Member:
 
     @property
     def _own(self) -> Path:
-        """Folder of its admissions and signed holdings for the job."""
         return self._folder / Deposits.of(self.agreement).folder
 
     def admit(self, keys: Sequence[Path]) -> list[Path]:
@@ -146,7 +145,6 @@ class Member:
         return found
 
     def _signed(self) -> Iterator[SignedHolding]:
-        """The holdings that it signed, the last first."""
         folder = self._own / "holdings"
         for serial in sorted(numbers_in(folder), reverse=True):
             file = read_text(folder / str(serial), most=_MOST_HOLDING).encode()
@@ -268,9 +266,6 @@ class Collected:
         self._owners: tuple[int, ...] = ()
         self._intakes: list[Intake] = []  # their shares were moved out
         self._name = member.site.party
-
-    def __repr__(self) -> str:
-        return f"Collected(member={self._shelf.member})"
 
     def keep(self, named: Deposited) -> None:
         """Keep only the deposits of a job, and write them to the log of the run."""

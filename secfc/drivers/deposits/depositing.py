@@ -81,9 +81,6 @@ class Depositor:
         results = site.results
         self._receipts = results.with_name(results.name + _RECEIPTS) / agreement.digest.hex()[:32]
 
-    def __repr__(self) -> str:
-        return f"Depositor({self._site.party!r})"
-
     def deposit(self) -> int:
         """Write a file for each member. Return the number of rows. The last deposit before closing counts."""
         agreement, name = self.agreement, self._site.party
@@ -223,7 +220,6 @@ class Depositor:
         write_new(self._receipts / f"{number}.toml", text.encode(), mode=OWNER_ONLY)
 
     def _kept(self) -> Iterator[ReceiptSchema]:
-        """Receipts, the newest first."""
         for number in reversed(numbers_in(self._receipts, ".toml")):
             path = self._receipts / f"{number}.toml"
             read_private_text(path, what="a receipt")

@@ -40,9 +40,6 @@ class Shelf:
         self.call = call_of(agreement, self._keys)
         self._kernels = kernels_of(agreement.job, sum(self.call.most_rows))
 
-    def __repr__(self) -> str:
-        return f"Shelf(member={self.member})"
-
     def blocks(
         self, numbers: Iterable[int], logged: Iterable[tuple[int, bytes]] | None = None
     ) -> Iterator[Block]:
@@ -74,7 +71,6 @@ class Shelf:
         )
 
     def _take(self, intake: Intake, certificate: Certificate, deposit: bytes, names: dict[int, str]) -> None:
-        """Take a deposit; MessageError for one that is refused."""
         number = certificate.number
         if self._signed is not None and intake.knows(deposit):
             names[number] = self._signed.names[number]

@@ -188,7 +188,6 @@ def _write_job(draft: Path, job: str, roster: str, schema: str | None, *, before
 
 
 def _write_server(draft: Path, authority: Authority, address: Address, *, home: Path) -> None:
-    """Write the authority, and the kits of the server and of the administrator."""
     write_new(draft / "authority.key", authority.key_pem.encode(), mode=OWNER_ONLY)
     write_new(draft / "authority.pem", authority.pem.encode())
     hosts, kit = tuple(dict.fromkeys((address.host, _LOCAL))), home / SERVER

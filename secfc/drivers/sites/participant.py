@@ -152,7 +152,6 @@ class Participant(TakingPart):
             return self._counted(map(preparing.encode, self._preparer.start()))
 
     def _introduce(self, run: bytes) -> list[bytes | memoryview]:
-        """Become a client of the run with the rows to cluster. Return its introduction."""
         rows, number = self._rows, self.number
         with self.meter.work("identify", number):
             if isinstance(self._job.rows, Deposited) and number <= self._job.n:
@@ -193,7 +192,6 @@ class Participant(TakingPart):
         return row_ids(rows.ids, key=key, name=self.name)
 
     def _read(self, run: bytes, *, goes_on: bool = False) -> None:
-        """Read its rows, if the run is new or continues."""
         if not goes_on:
             self._past.check_date()
             self._past.check(run)
@@ -302,7 +300,6 @@ class Participant(TakingPart):
         return report_of(self.close(ended))
 
     def _end(self) -> None:
-        """Forget the run after its results are written."""
         self._run = self._preparer = self._client = None
 
     def ending(self, error: SecFCError) -> str:

@@ -144,7 +144,6 @@ def parse_csv(source: Path | pa.BufferReader, as_text: Sequence[str], dialect: D
 
 
 def _opened(path: Path) -> pa.NativeFile:
-    """The bytes of a file, decompressed if it is .gz."""
     return pa.input_stream(str(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
 
 
@@ -197,7 +196,6 @@ def _head(path: Path, given: TextFormat) -> tuple[str, str]:
 
 
 def _decodes(path: Path, encoding: str) -> bool:
-    """Whether the whole file is text in an encoding."""
     decoder = codecs.getincrementaldecoder(encoding)()
     with _opened(path) as file, suppress(UnicodeDecodeError):
         while block := file.read(_BLOCK):
@@ -209,12 +207,10 @@ def _decodes(path: Path, encoding: str) -> bool:
 
 
 def _rows(text: str, separator: str) -> Iterator[list[str]]:
-    """The values of each line that is not empty."""
     return (row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
 
 
 def _columns_of_codes(head: str, separator: str) -> list[str]:
-    """Columns that have numbers with leading zeros in the first lines."""
     with suppress(csv.Error):
         names, *rows = _rows(head, separator)
         return [
