@@ -176,24 +176,24 @@ def add_members(
         read_roster(path)
         text = read_text(path)
     text += "" if text.endswith("\n") else "\n"
-    text += _entries(members, coordinator, helpers)
+    text = roster_text(members, coordinator, helpers, before=text)
     consortium = roster_of(TomlFile(path, text))
     replace_text(path, text)
     return consortium
 
 
 def roster_text(
-    members: Sequence[Member], coordinator: Member | None = None, helpers: Sequence[Member] = ()
+    members: Sequence[Member],
+    coordinator: Member | None = None,
+    helpers: Sequence[Member] = (),
+    *,
+    before: str = _HEAD,
 ) -> str:
-    """The text of a roster file with these parties."""
-    return _HEAD + _entries(members, coordinator, helpers)
-
-
-def _entries(members: Sequence[Member], coordinator: Member | None, helpers: Sequence[Member]) -> str:
+    """The text of a roster file with these parties behind what is there `before`."""
     entries = [] if coordinator is None else [coordinator.to_toml("[coordinator]")]
     entries += [member.to_toml() for member in members]
     entries += [helper.to_toml("[[helper]]") for helper in helpers]
-    return "".join(f"\n{entry}" for entry in entries)
+    return before + "".join(f"\n{entry}" for entry in entries)
 
 
 def roster_of(file: TomlFile) -> Consortium:

@@ -28,6 +28,9 @@ from secfc.psu.tokens import RowIds
 
 OnProgress = Callable[[Progress], None]
 
+_OF_EACH = "k", "n_iter", "converged", "inertia", "equal_starts", "near_starts"
+"""What is known of each k compared."""
+
 
 def check_deadline(seconds: object) -> None:
     """Raise ParameterError unless this is None or a valid waiting time in seconds."""
@@ -162,19 +165,12 @@ def public_result(of: "ServerReport", job: Job) -> dict[str, Any]:
     if isinstance(job.rows, Own) and not job.own_labels:
         parts = np.split(of.labels, np.cumsum(of.counts)[:-1])
         by_party = [set_sizes(part, of.k).tolist() for part in parts]
-    return {
-        "n_iter": of.n_iter,
-        "converged": of.converged,
-        "inertia": of.inertia,
+    return {name: getattr(of, name) for name in (*_OF_EACH, "near_ties")} | {
         "history": list(of.history),
-        "near_ties": of.near_ties,
-        "equal_starts": of.equal_starts,
-        "near_starts": of.near_starts,
         "faults": asdict(of.faults),
         "counts": counts,
         "by_party": by_party,
         "sizes": next(one["sizes"] for one in of.found if one["k"] == of.k),
-        "k": of.k,
         "compared": [
             {
                 key: None if isinstance(value, float) and not isfinite(value) else value
@@ -201,6 +197,7 @@ class ServerReport(Figures):
         assert clustering is not None
         measured = clustering if isinstance(clustering, SearchResult) else None
         counts, largest = measured.histogram if measured else ([], 0.0)
+        known = _figures(clustering, job)
         return cls(
             histogram=counts,
             largest=job.distance_in_data_units(Fraction(largest)),
@@ -211,13 +208,9 @@ class ServerReport(Figures):
             start=clustering.start,
             labels=clustering.labels,
             counts=list(server.layout.counts),
-            k=clustering.k,
-            n_iter=clustering.n_iter,
-            converged=clustering.converged,
-            inertia=job.in_data_units(measured.inertia) if measured else clustering.opened,
+            **{name: known[name] for name in _OF_EACH},
             history=[job.in_data_units(inertia) for inertia in measured.history] if measured else [],
             near_ties=measured.near_ties if measured else None,
-            **_alike(clustering),
             faults=server.faults,
         )
 
@@ -284,13 +277,8 @@ def _in_data_units(distance: float, job: Job) -> float:
     return distance if isnan(distance) else job.distance_in_data_units(Fraction(distance))
 
 
-def _alike(clustering: LabelResult) -> dict[str, int | None]:
-    best = clustering.best
-    return {"equal_starts": best.equal if best else None, "near_starts": best.near if best else None}
-
-
 def _figures(clustering: LabelResult, job: Job) -> dict[str, Any]:
-    measured = clustering if isinstance(clustering, SearchResult) else None
+    measured, best = clustering if isinstance(clustering, SearchResult) else None, clustering.best
     measures = asdict(clustering.measures) if clustering.measures else {}
     return {
         "k": clustering.k,
@@ -298,6 +286,7 @@ def _figures(clustering: LabelResult, job: Job) -> dict[str, Any]:
         "converged": clustering.converged,
         "inertia": job.in_data_units(measured.inertia) if measured else clustering.opened,
         "sizes": None if job.own_labels else set_sizes(clustering.labels, clustering.k).tolist(),
-        **_alike(clustering),
+        "equal_starts": best.equal if best else None,
+        "near_starts": best.near if best else None,
         **measures,
     }

@@ -13,7 +13,7 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.field.fixed_point import step_of
 from secfc.prepare.schema import Column, Schema
-from secfc.prepare.statistics import Counts, Quartiles, Statistics, Sums, of_column
+from secfc.prepare.statistics import Contribution, Quartiles, Statistics, of_column
 from secfc.prepare.tables import Checked
 
 
@@ -100,24 +100,25 @@ class Preparation:
         A mean of logarithms becomes the geometric mean. Columns of categories are unchanged: a centre has
         the fraction of rows with that category.
         """
-        return self._by_column(rows, lambda values, column: _powers(self._restored(values, column), column))
+        return self._by_column(rows, lambda values, zero, unit: zero + values * unit, back=True)
 
     def restore_spreads(self, spreads: Floats) -> Floats:
         """Standard deviations of prepared columns, shape (k, columns), in the units of the schema.
 
         For a column of logarithms it is a factor: one more deviation multiplies a value by it.
         """
-        return self._by_column(spreads, lambda values, column: _powers(values * self._unit(column), column))
+        return self._by_column(spreads, lambda values, _, unit: values * unit, back=True)
 
     def scale(self, centres: Floats) -> Floats:
         """The inverse of `restore`: for instance centres of shape (k, columns) as prepared rows."""
-        return self._by_column(centres, lambda values, column: self._scaled(_logs(values, column), column))
+        return self._by_column(centres, lambda values, zero, unit: (values - zero) / unit, back=False)
 
     def scale_spreads(self, spreads: Floats) -> Floats:
         """What `restore_spreads` gives, shape (k, columns), in the units of prepared rows again."""
-        return self._by_column(spreads, lambda values, column: _logs(values, column) / self._unit(column))
+        return self._by_column(spreads, lambda values, _, unit: values / unit, back=False)
 
-    def _by_column(self, rows: Floats, change: Callable[[Any, Column], Any]) -> Floats:
+    def _by_column(self, rows: Floats, change: Callable[[Any, float, float], Any], *, back: bool) -> Floats:
+        """Rows with changed numbers: before logarithms are taken `back`, or after they are taken."""
         if rows.ndim != 2 or rows.shape[1] != len(self.names):
             raise DataError(f"rows: {len(self.names)} columns are needed, the shape given is {rows.shape}")
         changed = np.array(rows, dtype=np.float64)
@@ -125,7 +126,9 @@ class Preparation:
         for column in self.schema.columns:
             if not column.categories:
                 at = position[column.name]
-                changed[:, at] = change(changed[:, at], column)
+                values = changed[:, at] if back else _logs(changed[:, at], column)
+                values = change(values, *self._zero_and_unit(column))
+                changed[:, at] = _powers(values, column) if back else values
         return changed
 
     def _zero_and_unit(self, column: Column) -> tuple[float, float]:
@@ -142,13 +145,6 @@ class Preparation:
         zero, unit = self._zero_and_unit(column)
         return (values - zero) / unit
 
-    def _restored(self, values: Any, column: Column) -> Any:
-        zero, unit = self._zero_and_unit(column)
-        return zero + values * unit
-
-    def _unit(self, column: Column) -> float:
-        return self._zero_and_unit(column)[1]
-
 
 def _powers(values: Any, column: Column) -> Any:
     return np.exp(values) if column.log else values
@@ -159,6 +155,6 @@ def _logs(values: Any, column: Column) -> Any:
         return np.log(values) if column.log else values
 
 
-def sums_of(table: Checked, schema: Schema) -> list[Sums | Counts]:
+def sums_of(table: Checked, schema: Schema) -> list[Contribution]:
     """A party's contribution to the totals, for each column that is opened."""
     return [of_column(table.numbers[column.name], column) for column in schema.opened]

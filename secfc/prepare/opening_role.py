@@ -28,7 +28,7 @@ from secfc.crypto.randomness import MaskSource
 from secfc.errors import AgreementError, CheatError, LimitError, MessageError, ParameterError, ThresholdError
 from secfc.errors.codes import Code
 from secfc.prepare.schema import Schema
-from secfc.prepare.statistics import Counts, Quartiles, Statistics, Sums, opened
+from secfc.prepare.statistics import Contribution, Quartiles, Statistics, opened
 from secfc.prepare.summation import Summation
 from secfc.protocol.job.thresholds import MAX_CLIENTS
 from secfc.protocol.messages import PREPARING, Complete, Deal, Holds, Introduce, Message, Opening
@@ -87,7 +87,7 @@ class Preparer:
         terms: Terms,
         session: Session,
         identity: Identity,
-        sums: Sequence[Sums | Counts],
+        sums: Sequence[Contribution],
         masks: MaskSource,
         ephemeral: bytes | None = None,
     ) -> None:

@@ -26,65 +26,35 @@ _LOW_HALF = (1 << _HALF) - 1
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Sums:
-    """Count, sum and sum of squares, in steps, of a party's values of a column, or totals of these."""
+class Contribution:
+    """What a party adds to the totals of a column. It is secret.
 
-    count: int
-    total: int
-    squares: int
+    `numbers` are the count, the sum and the sum of squares of its values in steps; with bins the number of
+    values in each.
+    """
 
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The numbers that are added up over the parties."""
-        return self.count, self.total, self.squares
-
-    @classmethod
-    def of(cls, values: Floats, column: Column) -> "Sums":
-        """The sums of a party's values, which are within the column's range. nan is skipped."""
-        numbers = steps(values[~np.isnan(values)], column)
-        squares = numbers * numbers  # at most 2**56
-        # 2**29 high halves below 2**25 and low halves below 2**32 fit int64.
-        high, low = int((squares >> _HALF).sum()), int((squares & _LOW_HALF).sum())
-        return cls(count=numbers.size, total=int(numbers.sum()), squares=(high << _HALF) + low)
+    count: int  # of its values
+    numbers: tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Counts:
-    """Number of a party's values in each bin of a column, or totals of these numbers."""
-
-    counts: tuple[int, ...]
-
-    @classmethod
-    def of(cls, values: Floats, column: Column) -> "Counts":
-        """The counts of a party's values, which are within the column's range. nan is skipped."""
-        bins = column.totals
+def of_column(values: Floats, column: Column) -> Contribution:
+    """A party's contribution. Its values are within the column's range. nan is skipped."""
+    given = steps(values[~np.isnan(values)], column)
+    if column.bins:
         # A step of at most 2**28 times 1024 bins fits int64; the high end is in the last bin.
-        places = np.minimum(steps(values[~np.isnan(values)], column) * bins // STEPS, bins - 1)
-        return cls(counts=tuple(np.bincount(places, minlength=bins).tolist()))
-
-    @property
-    def count(self) -> int:
-        """The number of all values."""
-        return sum(self.counts)
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The numbers that are added up over the parties."""
-        return self.counts
-
-
-def of_column(values: Floats, column: Column) -> Sums | Counts:
-    """A party's contribution to the totals of a column."""
-    return Counts.of(values, column) if column.bins else Sums.of(values, column)
+        places = np.minimum(given * column.bins // STEPS, column.bins - 1)
+        counts = np.bincount(places, minlength=column.bins)
+        return Contribution(count=given.size, numbers=tuple(counts.tolist()))
+    squares = given * given  # at most 2**56
+    # 2**29 high halves below 2**25 and low halves below 2**32 fit int64.
+    high, low = int((squares >> _HALF).sum()), int((squares & _LOW_HALF).sum())
+    return Contribution(count=given.size, numbers=(given.size, int(given.sum()), (high << _HALF) + low))
 
 
 def opened(totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Statistics | Quartiles":
     """The statistics from the totals of a column; CheatError if no values have these totals."""
-    given = {"holders": holders, "smallest": smallest}
-    if column.bins:
-        return Quartiles.of(Counts(counts=tuple(totals)), column, **given)
-    count, total, squares = totals
-    return Statistics.of(Sums(count=count, total=total, squares=squares), column, **given)
+    kind = Quartiles if column.bins else Statistics
+    return kind.of(totals, column, holders=holders, smallest=smallest)
 
 
 def steps(values: Floats, column: Column) -> Ints:
@@ -124,9 +94,9 @@ class Statistics:
         return self.deviation
 
     @classmethod
-    def of(cls, totals: Sums, column: Column, *, holders: int, smallest: int) -> "Statistics":
+    def of(cls, totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Statistics":
         """The statistics from all parties' totals, the same floats everywhere; CheatError if impossible."""
-        count, total, squares = totals.count, totals.total, totals.squares
+        count, total, squares = totals
         # 0 <= s <= STEPS, so s**2 <= STEPS s. The last condition is the Cauchy-Schwarz inequality.
         if not (
             _can_be(count, holders, smallest)
@@ -178,19 +148,20 @@ class Quartiles:
         return self.upper - self.lower
 
     @classmethod
-    def of(cls, totals: Counts, column: Column, *, holders: int, smallest: int) -> "Quartiles":
+    def of(cls, totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Quartiles":
         """The quartiles from all parties' totals, the same floats everywhere; CheatError if impossible."""
         # No count is negative, since counts are added up modulo a number.
-        if not _can_be(totals.count, holders, smallest):
+        count = sum(totals)
+        if not _can_be(count, holders, smallest):
             raise _impossible(column)
         low, high = map(Fraction, column.ends)
         lower, median, upper = (
-            float(low + (high - low) * _quantile(totals.counts, Fraction(at, 4))) for at in (1, 2, 3)
+            float(low + (high - low) * _quantile(totals, Fraction(at, 4))) for at in (1, 2, 3)
         )
         return cls(
             holders=holders,
-            count=totals.count,
-            counts=totals.counts,
+            count=count,
+            counts=tuple(totals),
             lower=lower,
             median=median,
             upper=upper,

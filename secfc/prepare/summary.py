@@ -11,7 +11,7 @@ from secfc.errors import ParameterError
 from secfc.field.residues import MAX_ROWS
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Column, Schema
-from secfc.prepare.statistics import Counts, Quartiles, Statistics
+from secfc.prepare.statistics import Quartiles, Statistics
 from secfc.tables.toml_file import FileSchema, ListOf, check_values, read_json
 
 SUMMARY = "preparation.json"
@@ -82,7 +82,7 @@ def _statistics(value: object, column: Column, path: Path) -> Statistics | Quart
         bins = check_values(value, _Bins, name=where)
         if len(bins.counts) != column.bins or not 0 < sum(bins.counts) <= MAX_ROWS:
             raise ParameterError(f"{where}.counts: not {column.bins} numbers of values")
-        found = Quartiles.of(Counts(counts=tuple(bins.counts)), column, holders=0, smallest=0)
+        found = Quartiles.of(bins.counts, column, holders=0, smallest=0)
         return replace(found, holders=bins.holders)
     moments = check_values(value, _Moments, name=where)
     low, high = column.ends

@@ -39,15 +39,15 @@ def test_admitting_several_owners_again_after_a_failure_writes_what_is_missing(c
     given = [path.with_suffix(".certificate") for path in keys]
     for path in given:
         path.unlink()
-    real = collecting.write_certificate
+    real = collecting.write_new
 
-    def fails_once(path, text):
-        written.append(path)
-        if len(written) == 2:
+    def fails_once(path, data, **mode):
+        written.extend([path] if path in given else [])
+        if path in given and len(written) == 2:
             raise ParameterError("full")
-        real(path, text)
+        real(path, data, **mode)
 
-    monkeypatch.setattr(collecting, "write_certificate", fails_once)
+    monkeypatch.setattr(collecting, "write_new", fails_once)
     with pytest.raises(ParameterError, match="full"):
         member.admit(keys)
     assert member.admit(keys) == given

@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pyarrow.csv
 import pytest
-from support.breaking import breaks_at
 from support.organisations import NAMES
 from support.preparing import SCHEMA, Preparing
 
@@ -14,7 +13,7 @@ from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import read_summary as read_statements
 from secfc.drivers.sites.agreed_run import run_agreed
-from secfc.errors import DataError, LimitError, TooManyFaultsError
+from secfc.errors import DataError, LimitError
 from secfc.prepare.prepared_files import prepare_by
 from secfc.prepare.summary import SUMMARY, read_summary
 
@@ -117,33 +116,6 @@ def test_a_column_with_too_few_holders_ends_the_run_before_values_are_dealt(tmp_
     with pytest.raises(LimitError, match=r"^[a-z]+: limit: "):
         run(made)
     assert not list(tmp_path.glob(f"results-*/*/{SUMMARY}"))
-
-
-@pytest.mark.some(2)
-@pytest.mark.parametrize("kind", sorted(PREPARING))
-def test_a_site_that_vanishes_while_data_is_prepared_ends_the_run(tmp_path, monkeypatch, kind):
-    made = Preparing(tmp_path)
-    breaks_at(monkeypatch, 2, kind)
-    text = (
-        "client 2: absent; no party can be left out, .* all 3 .*; lost of 3: south; the last: south: "
-        "its process"
-    )
-    with pytest.raises(TooManyFaultsError, match=text):
-        run(made)
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("kind", sorted(PREPARING))
-def test_a_site_with_storage_that_is_killed_while_data_is_prepared_goes_on(tmp_path, monkeypatch, kind):
-    made = Preparing(tmp_path)
-    made.replace(made.site("south"), "[data]", 'storage = "scratch"\n\n[data]')
-    hit = breaks_at(monkeypatch, 2, kind)
-    outcome = run(made)
-    assert hit
-    assert outcome.lost == {}
-    assert_exact(made, outcome)
-    summary = read_statements(tmp_path / "summary.json")
-    assert all(finding.holds for finding in audit(summary, made.agreement))
 
 
 def test_a_schema_that_opens_nothing_needs_neither_consent_nor_messages(tmp_path):

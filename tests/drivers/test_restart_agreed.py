@@ -144,27 +144,6 @@ def test_a_site_that_never_gets_further_is_started_three_times(organisations, st
     assert len(started) == 5
 
 
-def test_a_site_whose_log_was_changed_is_named(organisations, starts, monkeypatch):
-    """It is killed while it writes, and a byte of its log changes before it is started again."""
-    codes, started = starts
-    codes[0] = dying_at_step(16)
-    real = ForkServer.start
-
-    def start(forks):
-        if len(started) == 3:
-            (path,) = organisations.folder.glob("scratch-north/job-*/*.log-wal")
-            changed = bytearray(path.read_bytes())
-            changed[len(changed) // 2] ^= 1
-            path.write_bytes(changed)
-        return real(forks)
-
-    monkeypatch.setattr(ForkServer, "start", start)
-    text = r"too few clients are left.*; the last: north: storage: "
-    with pytest.raises(TooManyFaultsError, match=text):
-        run(organisations)
-    assert "entries are missing from its log" in (organisations.folder / "north.log").read_text()
-
-
 class DiedError(BaseException):
     """Represents the coordinator's death."""
 
@@ -188,13 +167,3 @@ def test_a_run_whose_coordinator_died_goes_on_by_the_same_call(organisations, ca
     assert_whole(organisations, run(organisations, resumable=True))
     assert list((organisations.folder / "scratch-south").iterdir()) == []
     assert not logs.exists()
-
-
-def test_a_run_that_is_stopped_without_a_log_says_so_in_its_summary(organisations):
-    def stop(progress):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(organisations, on_progress=stop)
-    assert read_summary(organisations.folder / "summary.json").coordinator["ended"] == "PartyError: stopped"
-    assert not organisations.job.with_suffix(".logs").exists()

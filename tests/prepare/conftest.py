@@ -11,7 +11,7 @@ from secfc.crypto.randomness import MaskSource
 from secfc.prepare import Column, Schema
 from secfc.prepare.opening_role import Preparer, Terms
 from secfc.prepare.preparing_wire import decode, encode
-from secfc.prepare.statistics import Sums
+from secfc.prepare.statistics import of_column
 
 RUN = bytes(range(16))
 COLUMNS = (
@@ -41,7 +41,7 @@ class Wire:
 
     def party(self, number, **other):
         sums = [
-            Sums.of(np.asarray(self.values[number - 1][column.name], dtype=float), column)
+            of_column(np.asarray(self.values[number - 1][column.name], dtype=float), column)
             for column in self.terms.schema.opened
         ]
         given = {

@@ -14,7 +14,7 @@ from support.sweeps import tries
 import secfc
 from secfc import Prepare
 from secfc.prepare import Column, Schema
-from secfc.prepare.statistics import STEPS, Statistics, Sums, steps
+from secfc.prepare.statistics import STEPS, Statistics, of_column, steps
 
 SCHEMA = Schema(
     columns=(
@@ -133,11 +133,7 @@ def test_statistics_are_those_of_pooled_exact_arithmetic(data, n, ends):
 def test_sums_of_many_values_are_exact():
     column = Column(name="a", low=0, high=1)
     values = np.full(70_000, 1.0)
-    assert vars(Sums.of(values, column)) == {
-        "count": 70_000,
-        "total": 70_000 * STEPS,
-        "squares": 70_000 * STEPS**2,
-    }
+    assert of_column(values, column).numbers == (70_000, 70_000 * STEPS, 70_000 * STEPS**2)
 
 
 def test_a_party_without_values_is_counted_in_no_column():
@@ -214,14 +210,14 @@ def test_names_are_for_all_parties():
 @pytest.mark.parametrize(
     "totals",
     [
-        Sums(count=0, total=0, squares=0),
-        Sums(count=5, total=0, squares=0),  # fewer than three holders of two
-        Sums(count=6, total=7 * STEPS, squares=7 * STEPS**2),
-        Sums(count=6, total=5, squares=4),
-        Sums(count=6, total=6, squares=6 * STEPS + 1),
-        Sums(count=6, total=13, squares=28),
+        (0, 0, 0),
+        (5, 0, 0),  # fewer than three holders of two
+        (6, 7 * STEPS, 7 * STEPS**2),
+        (6, 5, 4),
+        (6, 6, 6 * STEPS + 1),
+        (6, 13, 28),
     ],
-    ids=vars,
+    ids=str,
 )
 def test_totals_that_no_values_have_are_noticed(totals):
     column = Column(name="a", low=0, high=1)
@@ -231,9 +227,10 @@ def test_totals_that_no_values_have_are_noticed(totals):
 
 def test_totals_that_values_have_are_taken():
     column = Column(name="a", low=0, high=1)
-    known = Statistics.of(Sums(count=6, total=13, squares=29), column, holders=3, smallest=2)
+    known = Statistics.of((6, 13, 29), column, holders=3, smallest=2)
     assert known.mean == 13 / 6 / STEPS
 
 
-def test_sums_show_nothing():
-    assert repr(Sums(count=3, total=12345, squares=67890)) == "Sums()"
+def test_contributions_show_nothing():
+    one = of_column(np.array([0.12345]), Column(name="a", low=0, high=1))
+    assert not any(str(number) in repr(one) for number in one.numbers[1:])

@@ -22,7 +22,7 @@ from secfc.errors import AgreementError, CheatError, LimitError, MessageError, S
 from secfc.prepare import Column, Schema
 from secfc.prepare.opening_role import Preparer, Terms
 from secfc.prepare.preparing_wire import decode, encode
-from secfc.prepare.statistics import Sums
+from secfc.prepare.statistics import Contribution
 from secfc.prepare.summation import Summation
 from secfc.protocol.gathering import preparing_late
 from secfc.protocol.job.making import make_job
@@ -115,7 +115,7 @@ def test_a_party_on_other_terms_is_named(wire):
         terms=terms,
         session=session,
         identity=net.identities[1],
-        sums=[Sums(count=0, total=0, squares=0)],
+        sums=[Contribution(count=0, numbers=(0, 0, 0))],
         masks=MaskSource(),
     )
     message = next(one for one in party.start() if one.recipient == 1)

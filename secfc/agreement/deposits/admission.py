@@ -18,7 +18,6 @@ from pydantic import Field
 from secfc.agreement.consortium import RESERVED, is_name
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.schemas import PublicKey, SignatureBytes
-from secfc.agreement.secret_files import write_new
 from secfc.agreement.site_file import Site
 from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES, Identity
 from secfc.errors import AgreementError, MessageError, ParameterError, SealError
@@ -115,11 +114,6 @@ def own_certificate(site: Site, agreement: Agreement, public: bytes) -> Certific
     if (found.name, found.key) != (site.party, public):
         raise AgreementError(f"{site.certificate}: not of {site.party} and the key in {site.key}")
     return found
-
-
-def write_certificate(path: Path, text: str) -> None:
-    """Write a certificate file, which must not exist."""
-    write_new(path, text.encode())
 
 
 def _statement(agreement: Agreement, member: int, number: int, key: bytes, name: str) -> bytes:

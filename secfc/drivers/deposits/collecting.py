@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from secfc.agreement.consortium import read_roster
-from secfc.agreement.deposits.admission import admit, write_certificate
+from secfc.agreement.deposits.admission import admit
 from secfc.agreement.deposits.holdings import (
     Closed,
     Deposits,
@@ -130,7 +130,7 @@ class Member:
                 sync_folder(folder)
         for target, text in texts:
             if not _has_text(target, text):
-                write_certificate(target, text)
+                write_new(target, text.encode())
         return targets
 
     def last_holding(self) -> SignedHolding | None:

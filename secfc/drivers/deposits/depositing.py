@@ -3,6 +3,7 @@
 An owner keeps a receipt of each deposit next to its results. Nobody can open the labels without it.
 """
 
+import json
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ LABELS = "labels.csv"
 _JOB = "job.digest"
 """A file beside the labels that an owner has opened: the job that they are of."""
 
+_RECEIPT_HEAD = "# This receipt opens the labels of a deposit. Keep it secret; there is no other copy."
 _RECEIPTS = ".receipts"  # suffix of a folder next to the results
 _MARK_KEY_BYTES = 32
 
@@ -204,17 +206,15 @@ class Depositor:
     def _keep(self, owner: Owner, rows: SiteRows) -> None:
         """Write a receipt before anybody has the deposit."""
         key = secrets.token_bytes(_MARK_KEY_BYTES)
-        text = "\n".join(
-            (
-                "# This receipt opens the labels of a deposit. Keep it secret; there is no other copy.",
-                f'job = "{self.agreement.digest.hex()}"',
-                f"rows = {rows.table.rows.shape[0]}",
-                f'mark_key = "{key.hex()}"',
-                f'mark = "{keyed_digest(rows.content(), key)}"',
-                f'secret = "{owner.receipt.hex()}"',
-                "",
-            )
+        receipt = ReceiptSchema(
+            job=self.agreement.digest.hex(),
+            rows=rows.table.rows.shape[0],
+            mark_key=key.hex(),
+            mark=keyed_digest(rows.content(), key),
+            secret=owner.receipt.hex(),
         )
+        lines = [f"{name} = {json.dumps(value)}" for name, value in receipt.model_dump().items()]
+        text = "\n".join([_RECEIPT_HEAD, *lines, ""])
         make_folder(self._receipts)
         number = max(numbers_in(self._receipts, ".toml"), default=0) + 1
         write_new(self._receipts / f"{number}.toml", text.encode(), mode=OWNER_ONLY)

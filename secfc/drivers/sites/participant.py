@@ -2,6 +2,7 @@
 transport of its messages (a pipe or a federation) calls this object.
 """
 
+import json
 import logging
 from collections import defaultdict
 from collections.abc import Iterable
@@ -32,7 +33,7 @@ from secfc.crypto.identity import Roster
 from secfc.crypto.randomness import MaskSource
 from secfc.drivers.calls.failures import detail
 from secfc.drivers.deposits.collecting import SEALED, Collected, Member
-from secfc.drivers.sites.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
+from secfc.drivers.sites.past_runs import STATEMENT, PastRuns, delete_logs_beside, report_of
 from secfc.drivers.taking import TakingPart
 from secfc.errors import AgreementError, SecFCError
 from secfc.kmeans.sets import unreadable
@@ -280,7 +281,8 @@ class Participant(TakingPart):
                 write_summary(folder / SUMMARY, self.preparation)
             if self._collected is not None and sealed is not None:
                 (folder / SEALED).write_bytes(self._collected.labels_file(sealed))
-            write_statement(folder, signed)
+            text = json.dumps(signed.model_dump(), indent=2)
+            (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
         self._publish(run)
         self._end()
         return signed

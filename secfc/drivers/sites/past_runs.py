@@ -1,6 +1,5 @@
 """A site's files about the runs of a job: results, counted runs, logs of runs that have not ended."""
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,12 +26,6 @@ _RUNS = ".runs"  # suffix of a folder next to the site's results: the runs of ea
 def report_of(signed: SignedStatement | None) -> dict[str, Any]:
     """A site's report of a run that has ended, as JSON values. Empty without a statement."""
     return {} if signed is None else {"ended": signed.statement.ended, "statement": signed.model_dump()}
-
-
-def write_statement(folder: Path, signed: SignedStatement) -> None:
-    """Write a run's signed statement into its folder."""
-    text = json.dumps(signed.model_dump(), indent=2)
-    (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
 
 
 class PastRuns:
@@ -111,7 +104,7 @@ class PastRuns:
 
     def count(self, run: bytes) -> None:
         """Write the mark of a run before the run shares anything. So the run counts however it ends."""
-        mark, made = self._mark(run), False
+        mark, made = self._counted / run.hex(), False
         try:
             if not mark.exists():
                 self.check_date()
@@ -128,9 +121,6 @@ class PastRuns:
                 text = f"{self.name}: results: {self._counted}: {error.strerror}"
                 raise StorageError(text) from None
             raise
-
-    def _mark(self, run: bytes) -> Path:
-        return self._counted / run.hex()
 
 
 def delete_logs_beside(path: Path) -> None:

@@ -153,12 +153,11 @@ def _with_decimals(
     """The table, and its format with the decimal mark: if none is given, a point beside comma separators."""
     if given.decimal is not None:
         dialect = dialect._replace(decimal=_MARKS[given.decimal])
-        return parse_csv(path, as_text, dialect), dialect
     table = parse_csv(path, as_text, dialect)
-    if dialect.separator == "," or not _has_decimal_commas(table):
-        return table, dialect
-    dialect = dialect._replace(decimal=",")
-    return parse_csv(path, as_text, dialect), dialect
+    if given.decimal is None and dialect.separator != "," and _has_decimal_commas(table):
+        dialect = dialect._replace(decimal=",")
+        table = parse_csv(path, as_text, dialect)
+    return table, dialect
 
 
 def _separator(path: Path, head: str) -> str:

@@ -10,7 +10,7 @@ from secfc.drivers.flare.jobs import export_job
 from secfc.drivers.sites.participant import Participant
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.prepare.preparing_wire import decode, encode
-from secfc.protocol.messages import Complete, Deal, Holds, Opening
+from secfc.protocol.messages import Complete, Deal, Holds, Introduce, Opening
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -27,11 +27,12 @@ def on_prepare(monkeypatch, number, act):
     monkeypatch.setattr(Participant, "receive", receive)
 
 
-def test_a_site_that_cannot_be_reached_ends_the_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", [Introduce, Holds, Deal, Complete, Opening])
+def test_a_site_that_cannot_be_reached_ends_the_run(tmp_path, monkeypatch, kind):
     made, silent = Preparing(tmp_path), set()
 
     def act(data):
-        if isinstance(decode(data), Deal):
+        if isinstance(decode(data), kind):
             silent.add("south")
             raise RuntimeError
         return data
