@@ -11,6 +11,9 @@ from secfc.field.array_types import Labels
 
 _EIGHT = 8
 
+_BLOCK = 1 << 14
+"""Labels checked at a time, so that checking packed labels takes little memory."""
+
 FEW = 1 << 18
 """Of so many labels, parties of one process keep what they unpacked: 1 MiB."""
 
@@ -30,11 +33,12 @@ class PackedLabels:
     def __post_init__(self) -> None:
         bits = bits_of(self.largest)
         used = self.size % _EIGHT or _EIGHT
-        ends = np.frombuffer(self.payload, dtype=np.uint8).reshape(bits, -1)[:, -1:]
-        if (ends >> used).any():
+        if (self._planes[:, -1:] >> used).any():
             raise MessageError("bits behind the last label are not zero")
-        if self.largest != (1 << bits) - 1 and self._values().max(initial=0) > self.largest:
-            raise MessageError(f"a label is above {self.largest}, the largest there is")
+        if self.largest != (1 << bits) - 1:
+            for start in range(0, self.size, _BLOCK):
+                if self._values(start, start + _BLOCK).max() > self.largest:
+                    raise MessageError(f"a label is above {self.largest}, the largest there is")
 
     @classmethod
     def of(cls, labels: Labels, largest: int, *, none: bool) -> "PackedLabels":
@@ -52,16 +56,20 @@ class PackedLabels:
         return self._unpacked()
 
     def _unpacked(self) -> Labels:
-        labels = self._values().astype(np.int32)
+        labels = self._values(0, self.size).astype(np.int32)
         if self.none:
             labels[labels == self.largest] = -1
         return labels
 
-    def _values(self) -> Small:
-        planes = np.frombuffer(self.payload, dtype=np.uint8).reshape(bits_of(self.largest), -1)
-        found = np.zeros(self.size, dtype=np.uint16)
-        for bit, plane in enumerate(planes):
-            one = np.unpackbits(plane, count=self.size, bitorder="little").astype(np.uint16)
+    @property
+    def _planes(self) -> NDArray[np.uint8]:
+        return np.frombuffer(self.payload, dtype=np.uint8).reshape(bits_of(self.largest), -1)
+
+    def _values(self, start: int, stop: int) -> Small:
+        """Labels from `start`, a multiple of eight."""
+        found = np.zeros(min(stop, self.size) - start, dtype=np.uint16)
+        for bit, plane in enumerate(self._planes[:, start // _EIGHT : -(-stop // _EIGHT)]):
+            one = np.unpackbits(plane, count=found.size, bitorder="little").astype(np.uint16)
             found |= one << np.uint16(bit)
         return found
 

@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from support.wire import Wire, picture
 
 from secfc.errors import MessageError
+from secfc.operations.beginning import rows as sharing
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
+from secfc.sharing.codewords import split
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +45,24 @@ def refuses() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def pictured() -> Callable[[Any], Any]:
     return picture
+
+
+@pytest.fixture
+def shared_as(monkeypatch):
+    """Let a client share other integers than those of its rows."""
+
+    def other(owner, change):
+        real = sharing.dealt_by_owners
+
+        def dealt(me, sizes, segments):
+            if me.number == owner and segments is not None:
+                p = me.code.primes[0]
+                residues = (segments[0].astype(int) + p // 2) % p - p // 2
+                integers = np.array(change(residues.reshape(2, -1).T))  # of rows with two columns
+                of_primes = [split((integers % p).astype(float), me.code.ell) for p in me.code.primes]
+                segments = np.array(of_primes).reshape(segments.shape)
+            return (yield from real(me, sizes, segments))
+
+        monkeypatch.setattr(sharing, "dealt_by_owners", dealt)
+
+    return other

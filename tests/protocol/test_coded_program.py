@@ -13,7 +13,6 @@ import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.errors import CheatError, LimitError, RangeError, TooManyFaultsError
 from secfc.field.packing import pack_canonical, unpack
-from secfc.operations.beginning import rows as sharing
 from secfc.operations.decoding import distances, kept
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Step, StepNotice, StepReport
@@ -21,7 +20,6 @@ from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import Party
 from secfc.protocol.program.stepping import letters_of, packed
 from secfc.protocol.states import State
-from secfc.sharing.codewords import split
 
 _RNG = np.random.default_rng(3)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) + 4 * _RNG.integers(0, 2, (m, 1)) for m in (4, 5, 3, 6, 2)]
@@ -152,17 +150,8 @@ def test_with_too_few_clients_the_run_ends():
     ],
     ids=str,
 )
-def test_rows_beyond_the_bound_end_the_run_before_a_label_of_them_is_told(monkeypatch, change, options):
-    real = sharing._segments
-
-    def segments(me, rows, unit):
-        if me.number != 4:
-            return real(me, rows, unit)
-        integers = np.array(change(sharing.quantise(rows, unit)), dtype=object)
-        parts = [split((integers % p).astype(float), me.code.ell) for p in me.code.primes]
-        return np.array(parts).reshape(len(me.code.primes), me.code.ell, -1)
-
-    monkeypatch.setattr(sharing, "_segments", segments)
+def test_rows_beyond_the_bound_end_the_run_before_a_label_of_them_is_told(shared_as, change, options):
+    shared_as(4, change)
     told, net = [], net_of(**options)
 
     def note(message):
@@ -333,7 +322,7 @@ class TestALyingServer:
         net.run(drop=apart, choose=lambda links: min(links, key=lambda link: link[0] == colluding))
         ended = {j: one.phase._steps.result for j, one in net.clients.items() if one.state is State.DONE}
         assert list(ended) == ([1, 2, 3, *deceived] if halves else [1, 2, 3])
-        told = {found.public.labels.tobytes() for found in ended.values()}
+        told = {found.result.labels.tobytes() for found in ended.values()}
         assert len(told) == (2 if halves else 1)
 
     def test_can_tell_all_the_same_labels_within_their_limits(self, monkeypatch):

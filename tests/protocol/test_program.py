@@ -23,7 +23,6 @@ from secfc.errors import (
     SealError,
     TooManyFaultsError,
 )
-from secfc.operations.beginning import rows as sharing
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Plan, Step, StepNotice, StepReport
 from secfc.protocol.messages.wire import envelope_of
@@ -33,7 +32,6 @@ from secfc.protocol.parties.party import Party
 from secfc.protocol.program.stepping import LOST, letters_of, packed
 from secfc.protocol.states import State
 from secfc.report.fault_texts import described_faults
-from secfc.sharing.codewords import split
 
 _RNG = np.random.default_rng(3)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) + 4 * _RNG.integers(0, 2, (m, 1)) for m in (4, 5, 3, 6, 2)]
@@ -120,27 +118,6 @@ def test_without_one_that_compares_nobody_goes_on(lost, at):
 def test_a_helper_that_is_lost_ends_the_run():
     with pytest.raises(TooManyFaultsError, match=r"helper 7, a comparer, is absent"):
         run_without(net_of(comparers=(1, 6, 7)), 7, 100)
-
-
-@pytest.fixture
-def shared_as(monkeypatch):
-    """Let a client share other integers than those of its rows."""
-
-    def other(owner, change):
-        real = sharing.dealt_by_owners
-
-        def dealt(me, sizes, segments):
-            if me.number == owner and segments is not None:
-                p = me.code.primes[0]
-                residues = (segments[0].astype(int) + p // 2) % p - p // 2
-                integers = np.array(change(residues.reshape(2, -1).T))  # of rows with two columns
-                of_primes = [split((integers % p).astype(float), me.code.ell) for p in me.code.primes]
-                segments = np.array(of_primes).reshape(segments.shape)
-            return (yield from real(me, sizes, segments))
-
-        monkeypatch.setattr(sharing, "dealt_by_owners", dealt)
-
-    return other
 
 
 @pytest.mark.parametrize("ell", [1, 2])
