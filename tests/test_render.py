@@ -39,7 +39,7 @@ def test_parties_that_failed_are_one_line_with_their_names_as_they_are():
 def test_of_a_share_that_cannot_be_read_both_are_named_and_neither_is_accused():
     assert shown(secfc.Faults(unread=((1, 3),))) == (
         "parties with faults: west.csv reports that it cannot read the shares of north.csv, and it is "
-        "not known which of the two is at fault; their rows are clustered\n"
+        "not known which of the two, or the server, is at fault; their rows are clustered\n"
     )
 
 

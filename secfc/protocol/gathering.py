@@ -160,13 +160,14 @@ class Faults:
     left_out : tuple of int
         Clients that vanished while rows were shared, or lied about shares. Their rows are not in.
     cheats : tuple of int
-        Clients that dealt shares on no polynomial, or reported other shares than they were dealt.
+        Clients that dealt shares on no polynomial, or reported other shares than they were dealt, unless
+        the server withheld shares from honest ones.
     liars : tuple of int
         Clients that sent a wrong answer, or with membership privacy a wrong report on shares, and were
         excluded. Their rows are in.
     unread : tuple of (int, int)
         Pairs of a dealer and a recipient that says it cannot read the dealer's shares. Nobody can tell which
-        of them lies. Their rows are in.
+        of them lies, or whether the server does. Their rows are in.
     claimed : tuple of (int, int)
         Pairs of an evaluator and a client that sent it wrong shares, as it says. Nobody else can check that,
         and if the dealer of the comparison dealt for other masks it looks the same. Their rows are in.

@@ -15,18 +15,24 @@ def texts_of(faults: Faults, job: Job) -> list[str]:
             "left out: it vanished or was refused while rows were shared; its rows are not clustered",
             vanished,
         ),
-        ("left out: it lied about shares; its rows are not clustered", _lied(faults, kept=False)),
-        ("excluded: it lied about others' shares; its rows are clustered", _lied(faults, kept=True)),
+        (
+            "left out: it lied about shares, or the server withheld some; its rows are not clustered",
+            _lied(faults, kept=False),
+        ),
+        (
+            "excluded: it lied about others' shares, or the server withheld some; its rows are clustered",
+            _lied(faults, kept=True),
+        ),
         ("excluded: it sent wrong answers; its rows are clustered", wrong),
         ("absent: it stopped answering; its rows are clustered", faults.absent),
         (
             "it reports that it cannot read another client's shares, and it is not known which of "
-            "the two is at fault; its rows are clustered",
+            "the two, or the server, is at fault; its rows are clustered",
             tuple(recipient for _, recipient in faults.unread),
         ),
         (
             "another client reports that it cannot read this client's shares, and it is not known "
-            "which of the two is at fault; its rows are clustered",
+            "which of the two, or the server, is at fault; its rows are clustered",
             tuple(dealer for dealer, _ in faults.unread),
         ),
         (
@@ -52,14 +58,14 @@ def described_faults(faults: Faults, job: Job, names: Sequence[str] = ()) -> str
     said = {
         "stopped answering": faults.absent,
         f"vanished before all rows were shared{without}": vanished,
-        f"lied about shares{without}": _lied(faults, kept=False),
-        "lied about others' shares and were excluded": _lied(faults, kept=True),
+        f"lied about shares, or the server withheld some{without}": _lied(faults, kept=False),
+        "lied about others' shares, or the server withheld some, and were excluded": _lied(faults, kept=True),
         "sent wrong answers and were excluded": wrong,
     }
     told = [f"{', '.join(names[j - 1] for j in clients)} {what}" for what, clients in said.items() if clients]
     told += [
         f"{names[recipient - 1]} reports that it cannot read the shares of {names[dealer - 1]}, and "
-        f"it is not known which of the two is at fault{within}"
+        f"it is not known which of the two, or the server, is at fault{within}"
         for dealer, recipient in faults.unread
     ]
     told += [
@@ -79,5 +85,5 @@ def _wrong(faults: Faults) -> tuple[int, ...]:
 
 
 def _lied(faults: Faults, *, kept: bool) -> tuple[int, ...]:
-    """Clients that lied about shares and whose rows are in (`kept`) or not."""
+    """The `cheats` whose rows are in (`kept`) or not."""
     return tuple(j for j in faults.cheats if kept == (j not in faults.left_out))

@@ -93,7 +93,7 @@ def test_who_lied_about_shares_and_of_whom_nobody_can_tell_is_said(summary, page
     assert "3 of 3 parties did not take part to the end or are in a dispute that nobody can settle" in text
     rows = text.split('id="clusters"')[1].split("</table>")[0].split("<tr>")[2:]
     wanted = (
-        "left out: it lied about shares; its rows are not clustered",
+        "left out: it lied about shares, or the server withheld some; its rows are not clustered",
         "another client reports that it cannot read this client&#39;s shares, and it is not known",
         "it reports that it cannot read another client&#39;s shares, and it is not known",
     )

@@ -40,16 +40,18 @@ def kept(counts, *, liars, lies, faults=(), part_rows=256, seed, **given):
     )
 
 
-@pytest.mark.parametrize(("disclosure", "spare"), [("coded", 1), ("labels", 2)])
-def test_two_liars_of_whom_one_sends_shares_that_cannot_be_read_change_nothing(disclosure, spare):
-    """One sends shares that two clients cannot read, the other lies later; R + 2A = 7."""
-    helpers = {"comparers": (8 + spare, 9 + spare, 10 + spare)} if disclosure == "labels" else {}
+@pytest.mark.parametrize("disclosure", ["coded", "labels"])
+def test_two_liars_of_whom_one_sends_shares_that_cannot_be_read_change_nothing(disclosure):
+    """One sends shares that two clients cannot read, both lie later. R + 2A = 7, and two are set aside."""
+    helpers = {"comparers": (10, 11, 12)} if disclosure == "labels" else {}
+    answer = "hidden" if helpers else "answer"
     drawn = kept(
-        [1, 1, 1, 1, 1, 2, 2] + [1] * spare,
+        [1, 1, 1, 1, 1, 2, 2, 1, 1],
         liars={2, 7},
         lies=(
             lie(7, "piece", "inside", count=2, towards=(3, 4)),
-            lie(2, "hidden" if helpers else "answer", "residue"),
+            lie(2, answer, "residue"),
+            lie(7, answer, "residue"),
         ),
         seed=1,
         **{"k": 2, "t": 1, "precision": 12, "max_liars": 2, "max_iter": 2, "init": "labels"},
