@@ -10,7 +10,7 @@ import pytest
 from support.lloyd import begun_as
 
 from plaintext_baselines import ExactLloyd
-from secfc.api.options import RunOptions
+from secfc.api.options import Reveal, RunOptions
 from secfc.api.run import run_outcome
 from secfc.errors import ParameterError
 from secfc.protocol.job.cases import Predict, Union
@@ -35,16 +35,16 @@ RUNS = {
     "precision": {"precision": 24},
     "step": {"step": 1.0},
     "predict": {"init": [np.arange(M) % 4 - 1] * 5, "max_iter": 1},
-    "compared": {"reveal_inertia": True},
+    "compared": {"reveal": {"inertia": True}},
     "init by labels or centres": {"init": [np.arange(M) % 3] * 5},
     "init 'separation'": {"init": "separation", "disclosure": "coded"},
     "init 'k-means++'": {"init": "k-means++"},
     "n_init": {"n_init": 2},
     "tol_moved": {"tol_moved": 0.1},
-    "reveal_centres": {"reveal_centres": "all"},
-    "reveal_spread": {"reveal_centres": "all", "reveal_spread": True},
-    "reveal_inertia": {"reveal_inertia": True},
-    "centres_epsilon": {"reveal_centres": "all", "centres_epsilon": 5.0, "centres_delta": 1e-3},
+    "reveal_centres": {"reveal": {"centres": "all"}},
+    "reveal_spread": {"reveal": {"centres": "all", "spread": True}},
+    "reveal_inertia": {"reveal": {"inertia": True}},
+    "centres_epsilon": {"reveal": {"centres": "all", "epsilon": 5.0, "delta": 1e-3}},
     "max_liars": {"max_liars": 1},
 }
 """The options of `secfc.run` that each feature needs. "predict" and "compared" are no options."""
@@ -110,10 +110,13 @@ def test_the_page_has_the_same_table():
 @pytest.mark.parametrize("pair", TOGETHER, ids=" and ".join)
 def test_pairs_that_are_not_in_the_table_run(pair):
     options = {"t": 1, "ell": 1, "limits": CONSENT, "seed": 3, "driver": "in-process"}
+    opened = {}
     for name in pair:
         options |= RUNS[name]
+        opened |= RUNS[name].get("reveal", {})
     if "compared" in pair and "disclosure 'coded'" in pair:
-        del options["reveal_inertia"]
+        del opened["inertia"]
+    options["reveal"] = Reveal(**opened)
     if "predict" in pair:
         options |= RUNS["predict"]
     parameters = {"k": 3, "t": options.pop("t"), "ell": options.pop("ell")}

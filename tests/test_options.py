@@ -11,9 +11,9 @@ import typer
 
 import secfc
 from secfc import Membership, Reveal, SecureKMeans
-from secfc.api.arguments import written_out
+from secfc.api.arguments import GROUPED, written_out
 from secfc.api.described import described
-from secfc.api.options import FLAT, ChooseOptions, Ids, PredictOptions, RunOptions
+from secfc.api.options import ChooseOptions, PredictOptions, RunOptions
 from secfc.cli.app import app
 from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import (
@@ -60,7 +60,6 @@ CALLS = {
 }
 """Calls with their record, and their own parameters."""
 
-GROUPED = {name: argument for argument, options in FLAT.items() for name in options.values()}
 MOST_PARAMETERS = 24
 
 
@@ -100,7 +99,7 @@ def test_a_call_has_its_own_parameters_and_then_its_options_by_keyword(call):
     assert list(parameters)[: len(own)] == own
     assert {one.kind for one in list(parameters.values())[len(own) :]} == {inspect.Parameter.KEYWORD_ONLY}
     assert call.__annotations__.keys() == {*parameters, "return"}
-    assert set(list(parameters)[len(own) :]) == {GROUPED.get(name, name) for name in options_of(record)}
+    assert set(list(parameters)[len(own) :]) == options_of(record).keys()
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -111,9 +110,8 @@ def test_a_call_has_few_parameters(call):
 @pytest.mark.parametrize("call", CALLS)
 def test_a_written_signature_has_the_types_and_defaults_of_the_record(call):
     record, own = CALLS[call]
-    types = types_of(Threshold) | types_of(record) | {"reveal": Reveal | None, "ids": Ids}
+    types = types_of(Threshold) | types_of(record)
     values = {one.name: one.default for kind in (Threshold, record) for one in fields(kind)}
-    values |= {"reveal": None}
     for one in list(inspect.signature(call).parameters.values())[own.index("t") :]:
         assert (one.name, one.annotation, one.default) == (one.name, types[one.name], values[one.name])
 
@@ -139,43 +137,24 @@ def test_a_call_gives_every_argument_to_its_record(call, function, own, monkeypa
     asked = Mock()
     monkeypatch.setattr(sys.modules[call.__module__], function, asked)
     record, positional = CALLS[call]
-    opened = {} if call is secfc.choose_k else {name: object() for name in FLAT["reveal"]}
-    groups = {
-        "reveal": Reveal(**{"inertia": object()} | opened),
-        "ids": Membership(object(), object(), object()),
-    }
     named = {name: object() for name in inspect.signature(call).parameters if name not in positional}
-    named |= {name: one for name, one in groups.items() if name in named}
     call([np.zeros((1, 1))], **own, t=2, ell=3, **named)
     (given,) = (one for one in asked.call_args.args if isinstance(one, record))
-    for name in options_of(record):
-        argument = GROUPED.get(name, name)
-        field = next((field for field, flat in FLAT.get(argument, {}).items() if flat == name), name)
-        group = groups.get(argument)
-        assert getattr(given, name) is (named[name] if group is None else getattr(group, field))
+    assert all(getattr(given, name) is named[name] for name in options_of(record))
     assert {"t": 2, "ell": 3}.items() <= asked.call_args.kwargs.items()
-
-
-def test_a_group_of_options_has_the_fields_of_the_record():
-    for kind, argument in ((Reveal, "reveal"), (Membership, "ids")):
-        flat = {field: options_of(RunOptions)[name] for field, name in FLAT[argument].items()}
-        ours = options_of(kind)
-        assert ours.keys() == flat.keys()
-        for name, (one, what) in ours.items():
-            assert (one.type, one.default, what) == (flat[name][0].type, flat[name][0].default, flat[name][1])
 
 
 @pytest.mark.parametrize("call", [*CALLS, SecureKMeans, SecureKMeans.fit], ids=lambda call: call.__name__)
 @pytest.mark.parametrize("name", GROUPED)
 def test_a_name_that_a_group_replaced_or_has_is_an_error_with_the_group(call, name):
-    (field,) = (own for one in FLAT.values() for own, flat in one.items() if flat == name)
+    argument, field = GROUPED[name]
     group = {"reveal": f"reveal=secfc.Reveal({field}=...)", "ids": f"ids=secfc.Membership(ids, {field}=...)"}
-    takes = GROUPED[name] in inspect.signature(call).parameters
-    takes |= call is SecureKMeans and GROUPED[name] == "ids"
+    takes = argument in inspect.signature(call).parameters
+    takes |= call is SecureKMeans and argument == "ids"
     for given in (name, field):
         with pytest.raises(TypeError) as caught:
             call(**{given: 1})
-        assert (f"use {group[GROUPED[name]]} instead of {given}" in str(caught.value)) == takes
+        assert (f"use {group[argument]} instead of {given}" in str(caught.value)) == takes
 
 
 def test_an_estimator_says_which_arguments_fit_takes():
@@ -216,7 +195,8 @@ def test_options_say_what_they_are():
 )
 def test_a_command_has_every_option_that_has_a_line_of_help(command, kind, others):
     shown = {one.name: one for one in typer.main.get_command(app).commands[command].params}
-    expected = {name: found for name, found in options_of(kind).items() if found[1].help}
+    agreed = options_of(kind) | options_of(AgreedClustering)
+    expected = {name: found for name, found in agreed.items() if found[1].help}
     assert len(expected) >= 13
     for name, (one, what) in expected.items():
         assert shown[name].help == what.help

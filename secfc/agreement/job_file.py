@@ -27,7 +27,7 @@ from secfc.protocol.job.cases import Deposited, Start, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
-from secfc.protocol.job.options import AgreedClustering, CentreNoise, ClusterOptions
+from secfc.protocol.job.options import AgreedClustering, CentreNoise, Starting
 from secfc.protocol.job.thresholds import COMPARERS, MAX_OWNERS, default_start
 from secfc.protocol.messages import Phase
 from secfc.tables.column_names import normal
@@ -55,7 +55,7 @@ class ClusteringSchema(FileSchema):
     ell: int
     compared: ListOf[int] = Field(default=[])
     predict: bool = Job.predict
-    init: Literal[Start, "auto"] = ClusterOptions.init
+    init: Literal[Start, "auto"] = Starting.init
     comparers: ListOf[str] = Field(default=[])
     reveal_centres: ListOf[str] = Field(default=[])
     reveal_spread: int | None = Job.reveal_spread

@@ -7,7 +7,6 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from secfc.api.described import described, texts_of
-from secfc.api.options import FLAT
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,11 +70,18 @@ _INSTEAD = {
 }
 """Our names of parameters that other libraries have."""
 
-_GROUPED = {
-    "reveal": "reveal=secfc.Reveal({}=...)",
-    "ids": "ids=secfc.Membership(ids, {}=...)",
+GROUPED = {
+    "reveal_centres": ("reveal", "centres"),
+    "reveal_spread": ("reveal", "spread"),
+    "reveal_inertia": ("reveal", "inertia"),
+    "centres_epsilon": ("reveal", "epsilon"),
+    "centres_delta": ("reveal", "delta"),
+    "id_key": ("ids", "key"),
+    "ids_cap": ("ids", "cap"),
 }
-"""How calls give the options that an argument stands for."""
+"""The argument, and its field, that gives an option of a job or of a command."""
+
+_GROUPS = {"reveal": "reveal=secfc.Reveal({}=...)", "ids": "ids=secfc.Membership(ids, {}=...)"}
 
 _NOTHING = frozenset({"algorithm", "copy_x"})
 """Parameters of scikit-learn's KMeans without use here: there is one algorithm, and rows are not changed."""
@@ -103,11 +109,8 @@ def _hint(named: Collection[str], known: list[str], fit: Collection[str]) -> str
 
 
 def _grouped(name: str, known: list[str]) -> str:
-    """How a call gives an option, by its name in the flat record or in the group; empty for other names."""
-    found = [
-        _GROUPED[argument].format(own)
-        for argument, options in FLAT.items()
-        for own, option in options.items()
-        if name in (own, option) and argument in known
-    ]
-    return "".join(found)
+    """How a call gives an option, by its name in a job or in the group; empty for other names."""
+    for option, (argument, own) in GROUPED.items():
+        if name in (own, option) and argument in known:
+            return _GROUPS[argument].format(own)
+    return ""

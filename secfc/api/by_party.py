@@ -2,13 +2,13 @@
 
 import hashlib
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from secfc.api.options import RunOptions
+from secfc.api.options import Membership, Reveal, RunOptions
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.field.array_types import Ints
 from secfc.protocol.job.limits import Limits
@@ -17,7 +17,7 @@ from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS, SMALLEST_SPREA
 from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, RowIds, check_key
 from secfc.sharing.row_checks import as_weights
 from secfc.tables.ids import row_ids
-from secfc.tables.parties import Party
+from secfc.tables.parties import Party, in_order
 
 
 def limits_of(given: object, members: list[Party]) -> list[Limits]:
@@ -153,14 +153,28 @@ class HeldIds:
     cap: int  # on the rows of all parties together
 
 
-def membership(
-    members: list[Party], ids: Sequence[Any], *, key: bytes | None, cap: int | None, seed: int | None
-) -> HeldIds:
+def reveal_of(given: object) -> Reveal:
+    """What is opened, by default nothing."""
+    if given is not None and not isinstance(given, Reveal):
+        raise ParameterError(f"reveal: a secfc.Reveal is needed, {type(given).__name__} was given")
+    return given or Reveal()
+
+
+def given_ids(ids: Sequence[Any] | Mapping[str, Any] | Membership, members: list[Party]) -> Membership:
+    """IDs with their key and cap, by position of their party."""
+    given = ids if isinstance(ids, Membership) else Membership(ids)
+    if given.ids is None:
+        raise ParameterError("ids: a secfc.Membership needs the IDs of every party, None was given")
+    return replace(given, ids=in_order("ids", given.ids, members))
+
+
+def membership(members: list[Party], given: Membership, *, seed: int | None) -> HeldIds:
     """Check and hash the IDs, one sequence per party.
 
     By default the cap is the number of rows of all parties, which only a simulation can know. Errors have the
     party and the number, never an ID.
     """
+    ids, key, cap = given.ids, given.key, given.cap
     if isinstance(ids, str | bytes) or not hasattr(ids, "__len__") or not hasattr(ids, "__iter__"):
         raise ParameterError("ids: a list with one sequence of row IDs per party is needed")
     if len(ids) != len(members):

@@ -3,14 +3,15 @@
 import html
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import inf, isfinite, nan
 from typing import Any, Literal
 
 import numpy as np
 
 from secfc.api.arguments import written_out
-from secfc.api.options import ChooseOptions, Driver, Ids, Reveal, Revealing, RunOptions, given_options
+from secfc.api.by_party import reveal_of
+from secfc.api.options import ChooseOptions, Driver, Ids, Reveal, RunOptions, given_options
 from secfc.api.run import run_outcome
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, missing
@@ -211,7 +212,7 @@ class Choice:
         return figure
 
 
-@written_out(Threshold, ChooseOptions, Revealing)
+@written_out(Threshold, ChooseOptions)
 def choose_k(
     parties: Sequence[Any] | Mapping[str, Any],
     ks: Sequence[int],
@@ -281,6 +282,9 @@ def choose_members(
         raise ParameterError("ks: a sequence of integers is needed") from None
     if not wanted:
         raise ParameterError("ks: no number of clusters is given")
+    reveal, others = reveal_of(options.reveal), [one.name for one in fields(Reveal) if one.name != "inertia"]
+    if opened := [name for name in others if getattr(reveal, name) is not getattr(Reveal, name)]:
+        raise ParameterError(f"reveal: choose_k opens only the inertia, {', '.join(opened)} was given")
     everything = RunOptions(**shared(options, ChooseOptions))
     outcome, job, _ = run_outcome(members, everything, k=wanted[-1], t=t, ell=ell, compared=tuple(wanted))
     candidates = []

@@ -122,7 +122,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         """
         members = as_parties(parties)
         columns = next((member.columns for member in members if member.columns), ())
-        given = shared(self, RunOptions) | shared(self, Revealing) | shared(self, Threshold)
+        given = shared(self, RunOptions) | shared(self, Threshold)
         if not isinstance(self.warm_start, bool):
             raise ParameterError(f"warm_start: a bool is needed, {type(self.warm_start).__name__} was given")
         if self.warm_start and hasattr(self, "result_"):

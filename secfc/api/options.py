@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
 from secfc.api.described import documented
-from secfc.errors import ParameterError
 from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import (
@@ -14,11 +13,10 @@ from secfc.protocol.job.options import (
     Agreed,
     AgreedClustering,
     CentreNoise,
-    ClusterOptions,
     Computing,
+    Starting,
     again,
     option,
-    options_of,
 )
 from secfc.protocol.progress import Progress
 
@@ -27,11 +25,73 @@ Record = TypeVar("Record", bound="Execution")
 Recipients = Literal["all"] | Sequence[int] | None  # positions of parties that receive the centres
 
 
+@documented
+@dataclass(frozen=True, kw_only=True)
+class Reveal:
+    """What is opened at the end, and to whom.
+
+    Parameters
+    ----------
+    **options
+        Every party must consent by its `limits`.
+    """
+
+    centres: Recipients = option(
+        None,
+        'None, "all" or sequence of int',
+        "The parties, by position, that receive the centres of the final clusters. They learn the exact "
+        "means (docs/threat-model.md says what follows from them), or means with noise, and the sizes of the "
+        "clusters. Every party must consent by its `limits`. The server learns nothing about the centres. "
+        "None: nobody receives them.",
+    )
+    spread: bool = option(
+        False,
+        "bool",
+        "Whether the same parties also learn each column's standard deviation in each cluster. Every "
+        "party must consent by ``limits.reveal_spread``, the size of the smallest cluster for which it "
+        "consents. The largest of these sizes applies to all. A run that ends with a smaller cluster "
+        "opens nothing and raises LimitError.",
+        help="The same parties also learn standard deviations: NAME.spreads.csv.",
+        panel=OPENED,
+    )
+    inertia: bool = again(AgreedClustering, "reveal_inertia")
+    epsilon: float | None = again(CentreNoise, "centres_epsilon")
+    delta: float | None = again(CentreNoise, "centres_delta")
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """Row IDs, the key that hashes them, and a bound on their number. Its repr shows neither IDs nor key.
+
+    Parameters
+    ----------
+    ids : sequence of one sequence of row IDs per party, or dict of them by name
+        As for `secfc.run`.
+    **options
+        As in a job.
+    """
+
+    ids: Sequence[Any] | Mapping[str, Any] = field(repr=False)
+    key: bytes | None = option(
+        None,
+        "bytes of length 32, optional",
+        "The key that hashes the IDs. All clients have it, and the server must not. By default it is "
+        "random; with a seed it is derived from the seed, so that a simulation can be repeated. A "
+        "deployment must give its own key.",
+        hidden=True,
+    )
+    cap: int | None = again(AgreedClustering, "ids_cap")
+
+
+Ids = Sequence[Any] | Mapping[str, Any] | Membership | None
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OfData:
     """Options that belong to one data set and not to a model."""
 
-    ids: Sequence[Any] | None = option(
+    ids: Ids = option(
         None,
         "sequence of one sequence of row IDs per party, or Membership, optional",
         "Switches on membership privacy. First the parties find the union of their IDs (str, int, UUID "
@@ -39,13 +99,6 @@ class OfData:
         "of the union. If an ID is held twice, the run ends with an error. IDs are compared as text in "
         'Unicode\'s NFC without blanks at either end: 7 equals "7", but "7" and "007" differ, and so do '
         '"a" and "A". A `Membership` also gives the key that hashes the IDs, and the public cap.',
-    )
-    id_key: bytes | None = option(
-        None,
-        "bytes of length 32, optional",
-        "The key that hashes the IDs. All clients have it, and the server must not. By default it is "
-        "random; with a seed it is derived from the seed, so that a simulation can be repeated. A "
-        "deployment must give its own key.",
     )
     seed: int | None = option(
         None,
@@ -58,26 +111,14 @@ class OfData:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RevealOptions(CentreNoise):
-    """What is opened at the end, and to whom."""
+class Revealing:
+    """The option of calls for what is opened."""
 
-    reveal_centres: Recipients = option(
+    reveal: Reveal | None = option(
         None,
-        'None, "all" or sequence of int',
-        "The parties, by position, that receive the centres of the final clusters. They learn the exact "
-        "means (docs/threat-model.md says what follows from them), or means with noise, and the sizes of the "
-        "clusters. Every party must consent by its `limits`. The server learns nothing about the centres. "
-        "None: nobody receives them.",
-    )
-    reveal_spread: bool = option(
-        False,
-        "bool",
-        "Whether the same parties also learn each column's standard deviation in each cluster. Every "
-        "party must consent by ``limits.reveal_spread``, the size of the smallest cluster for which it "
-        "consents. The largest of these sizes applies to all. A run that ends with a smaller cluster "
-        "opens nothing and raises LimitError.",
-        help="The same parties also learn standard deviations: NAME.spreads.csv.",
-        panel=OPENED,
+        "Reveal, optional",
+        "What is opened at the end, and to whom. Every party must consent by its `limits`. By default "
+        "nothing is opened besides the labels.",
     )
 
 
@@ -150,11 +191,11 @@ class PredictOptions(Weights, Execution, Agreed):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ChooseOptions(Execution, OfData, ClusterOptions):
+class ChooseOptions(Execution, Revealing, OfData, Starting):
     """Options of `secfc.choose_k`."""
 
     init: str = again(
-        ClusterOptions,
+        Starting,
         "init",
         kind='{"auto", "k-means++", "random"}',
         text="As for `secfc.run`, without centres and labels, which have one number of clusters.",
@@ -163,7 +204,7 @@ class ChooseOptions(Execution, OfData, ClusterOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RunOptions(Weights, Execution, RevealOptions, OfData, ClusterOptions):
+class RunOptions(Weights, Execution, Revealing, OfData, Starting):
     """Options of `secfc.run`."""
 
     committee: int | Sequence[int] | None = option(
@@ -178,98 +219,6 @@ class RunOptions(Weights, Execution, RevealOptions, OfData, ClusterOptions):
     )
 
 
-@documented
-@dataclass(frozen=True, kw_only=True)
-class Reveal:
-    """What is opened at the end, and to whom.
-
-    Parameters
-    ----------
-    **options
-        Every party must consent by its `limits`.
-    """
-
-    centres: Recipients = again(RevealOptions, "reveal_centres")
-    spread: bool = again(RevealOptions, "reveal_spread")
-    inertia: bool = again(AgreedClustering, "reveal_inertia")
-    epsilon: float | None = again(RevealOptions, "centres_epsilon")
-    delta: float | None = again(RevealOptions, "centres_delta")
-
-
-@documented
-@dataclass(frozen=True, eq=False)
-class Membership:
-    """Row IDs, the key that hashes them, and a bound on their number. Its repr shows neither IDs nor key.
-
-    Parameters
-    ----------
-    ids : sequence of one sequence of row IDs per party, or dict of them by name
-        As for `secfc.run`.
-    **options
-        As in a job.
-    """
-
-    ids: Sequence[Any] | Mapping[str, Any] = field(repr=False)
-    key: bytes | None = field(default=None, repr=False, metadata={"option": options_of(OfData)["id_key"][1]})
-    cap: int | None = again(AgreedClustering, "ids_cap")
-
-
-Ids = Sequence[Any] | Mapping[str, Any] | Membership | None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Revealing:
-    """The option of calls for what is opened."""
-
-    reveal: Reveal | None = option(
-        None,
-        "Reveal, optional",
-        "What is opened at the end, and to whom. Every party must consent by its `limits`. By default "
-        "nothing is opened besides the labels.",
-    )
-
-
-FLAT: dict[str, dict[str, str]] = {
-    "reveal": {
-        "centres": "reveal_centres",
-        "spread": "reveal_spread",
-        "inertia": "reveal_inertia",
-        "epsilon": "centres_epsilon",
-        "delta": "centres_delta",
-    },
-    "ids": {"key": "id_key", "cap": "ids_cap"},
-}
-"""The options that each argument of calls stands for, by its fields."""
-
-
 def given_options(kind: type[Record], arguments: Mapping[str, Any]) -> Record:
-    """The record of options from the arguments of a call by name, with those that an argument stands for."""
-    flat = {one.name: arguments[one.name] for one in fields(kind) if one.name in arguments}
-    if "ids" in arguments:
-        flat |= _of_ids(arguments["ids"])
-    if "reveal" in arguments:
-        flat |= _opened(arguments["reveal"], kind)
-    return kind(**flat)
-
-
-def _opened(reveal: object, kind: type) -> dict[str, Any]:
-    """The options that `reveal` stands for; `choose_k` opens nothing but the inertia."""
-    if reveal is None:
-        return {}
-    if not isinstance(reveal, Reveal):
-        raise ParameterError(f"reveal: a secfc.Reveal is needed, {type(reveal).__name__} was given")
-    known = {one.name for one in fields(kind)}
-    own = {name: getattr(reveal, one) for one, name in FLAT["reveal"].items() if name in known}
-    others = [one for one, name in FLAT["reveal"].items() if name not in known]
-    given = [one for one in others if getattr(reveal, one) is not getattr(Reveal, one)]
-    if given:
-        raise ParameterError(f"reveal: choose_k opens only the inertia, {', '.join(given)} was given")
-    return own
-
-
-def _of_ids(ids: Ids) -> dict[str, Any]:
-    if not isinstance(ids, Membership):
-        return {"ids": ids}
-    if ids.ids is None:
-        raise ParameterError("ids: a secfc.Membership needs the IDs of every party, None was given")
-    return {"ids": ids.ids} | {name: getattr(ids, own) for own, name in FLAT["ids"].items()}
+    """The record of options from the arguments of a call by name."""
+    return kind(**{one.name: arguments[one.name] for one in fields(kind) if one.name in arguments})

@@ -16,9 +16,11 @@ from secfc.api.by_party import (
     committee_of,
     comparers_of,
     computing_parties,
+    given_ids,
     limits_of,
     membership,
     recipients,
+    reveal_of,
     smallest_spread,
     weights_of,
 )
@@ -27,7 +29,6 @@ from secfc.api.options import (
     Execution,
     Ids,
     Reveal,
-    Revealing,
     RunOptions,
     given_options,
 )
@@ -58,10 +59,9 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import LARGEST_SHARE, Limits
 from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import (
-    AgreedClustering,
     Auto,
-    CentreNoise,
     Disclosure,
+    Iterating,
     Threshold,
     check_choice,
     check_seed,
@@ -88,7 +88,7 @@ _DRIVERS: dict[Driver, Callable[[Setup, OnProgress | None], Outcome]] = {
 }
 
 
-@written_out(Threshold, RunOptions, Revealing)
+@written_out(Threshold, RunOptions)
 def run(
     parties: Sequence[Any] | Mapping[str, Any],
     k: int,
@@ -210,7 +210,7 @@ def run_outcome(
         raise ParameterError(f"progress: 'bar' or a callable is needed, {type(progress).__name__} was given")
     held = None
     if options.ids is not None:
-        held = membership(members, options.ids, key=options.id_key, cap=options.ids_cap, seed=seed)
+        held = membership(members, given_ids(options.ids, members), seed=seed)
     parameters |= {"seed": seed, "n": len(computing)}
     setup = _setup(members, options, held=held, limits=limits, parameters=parameters)
     _check_steps(setup, members, options)
@@ -244,7 +244,7 @@ def run_outcome(
 
 def by_position(options: _Options, members: list[Party]) -> _Options:
     """The options with lists instead of dicts by the parties' names."""
-    found = {name: getattr(options, name, None) for name in ("ids", "init", "limits", "sample_weight")}
+    found = {name: getattr(options, name, None) for name in ("init", "limits", "sample_weight")}
     given = {name: value for name, value in found.items() if isinstance(value, Mapping)}
     return replace(options, **{name: in_order(name, value, members) for name, value in given.items()})
 
@@ -304,7 +304,13 @@ def _setup(
         raise ParameterError(f"bound: a number is needed, {type(bound).__name__} was given")
     if isinstance(bound, int) and abs(bound) > sys.float_info.max:
         raise ParameterError("bound: it exceeds the largest float64")
-    agreed: dict[str, Any] = shared(options, AgreedClustering) | shared(options, CentreNoise) | parameters
+    reveal = reveal_of(options.reveal)
+    agreed: dict[str, Any] = shared(options, Iterating) | parameters
+    agreed |= {
+        "reveal_inertia": reveal.inertia,
+        "centres_epsilon": reveal.epsilon,
+        "centres_delta": reveal.delta,
+    }
     if held is not None:
         agreed["ids_cap"] = held.cap
     init_name, agreed["n_init"] = default_start(
@@ -320,9 +326,9 @@ def _setup(
         d=members[0].rows.shape[1],
         bound=float(bound),
         init=init_name,
-        reveal_to=recipients(options.reveal_centres, members, limits),
+        reveal_to=recipients(reveal.centres, members, limits),
         comparers=comparers_of(options.comparers, parameters["n"]),
-        reveal_spread=smallest_spread(options.reveal_spread, members, limits),
+        reveal_spread=smallest_spread(reveal.spread, members, limits),
         weighted=options.sample_weight is not None,
         owners=None if options.committee is None else (),
         deposits=None if options.committee is None else "",

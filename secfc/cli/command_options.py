@@ -7,11 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from secfc.api.options import ChooseOptions, Driver, Execution, OfData, RevealOptions
+from secfc.api.options import ChooseOptions, Driver, Execution, OfData, Reveal
 from secfc.cli.grouped import typer_option
 from secfc.errors import ParameterError
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.job.options import MACHINE, OPENED, Agreed, ClusterOptions, Threshold, again, shared
+from secfc.protocol.job.options import (
+    MACHINE,
+    OPENED,
+    Agreed,
+    AgreedClustering,
+    CentreNoise,
+    Starting,
+    Threshold,
+    again,
+    shared,
+)
 from secfc.tables.sources.text_format import TextFormat
 
 if TYPE_CHECKING:  # imported only by the commands that need it
@@ -149,7 +159,7 @@ class Predicting(Running, Prepared):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
+class ClusteringFiles(Running, OfData, Starting, AgreedClustering, Threshold, Prepared):
     """What is clustered and how, who compares, and who consents."""
 
     columns: Annotated[
@@ -222,7 +232,7 @@ class Choosing(ClusteringFiles):
 class Revealing(ClusteringFiles):
     """Options of run: a start may be a file of centres; also what is opened at the end, and to whom."""
 
-    init: str = again(ClusterOptions, "init", choices=())
+    init: str = again(Starting, "init", choices=())
     weight_column: Annotated[
         str | None,
         typer.Option(
@@ -239,6 +249,6 @@ class Revealing(ClusteringFiles):
             rich_help_panel=OPENED,
         ),
     ] = None
-    centres_epsilon: float | None = again(RevealOptions, "centres_epsilon")
-    centres_delta: float | None = again(RevealOptions, "centres_delta")
-    reveal_spread: bool = again(RevealOptions, "reveal_spread")
+    centres_epsilon: float | None = again(CentreNoise, "centres_epsilon")
+    centres_delta: float | None = again(CentreNoise, "centres_delta")
+    reveal_spread: bool = again(Reveal, "spread")

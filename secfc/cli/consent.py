@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from secfc.api.options import Reveal
 from secfc.cli.command_options import ClusteringFiles, Revealing, names_of
 from secfc.errors import ParameterError
 from secfc.protocol.job.limits import Limits
@@ -44,22 +45,26 @@ def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
 
 def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
     """Arguments of `secfc.run` for what is opened to whom, and each party's limits with its consent."""
-    opened = {name: getattr(options, name) for name in ("reveal_spread", "centres_epsilon", "centres_delta")}
     if options.reveal_centres is None:
-        for name, given in opened.items():
-            if given not in (None, False):
+        for name in ("reveal_spread", "centres_epsilon", "centres_delta"):
+            if getattr(options, name) not in (None, False):
                 raise ParameterError(f"--{name.replace('_', '-')}: only with --reveal-centres")
         return consenting(options, names)
-    to = positions("--reveal-centres", options.reveal_centres, names)
-    consented = consenting(options, names, centres=True)
-    return {"reveal_centres": to} | opened | consented
+    reveal = Reveal(
+        centres=positions("--reveal-centres", options.reveal_centres, names),
+        spread=options.reveal_spread,
+        inertia=options.reveal_inertia,
+        epsilon=options.centres_epsilon,
+        delta=options.centres_delta,
+    )
+    return consenting(options, names, centres=True) | {"reveal": reveal}
 
 
 def consenting(options: ClusteringFiles, names: Sequence[str], *, centres: bool = False) -> dict[str, Any]:
-    """Each party's limits with its consent to what is opened; `centres` says whether centres are opened."""
-    limits = [options.refusals()] * len(names)
+    """The inertia, if it is opened, and each party's limits; `centres` says whether centres are opened."""
+    limits, reveal = [options.refusals()] * len(names), Reveal(inertia=options.reveal_inertia)
     if options.consent is None:
-        return {"limits": limits}
+        return {"limits": limits, "reveal": reveal}
     if not centres and not options.reveal_inertia:
         raise ParameterError("--consent: only with --reveal-centres or --reveal-inertia")
     for given in names_of(options.consent):
@@ -68,7 +73,7 @@ def consenting(options: ClusteringFiles, names: Sequence[str], *, centres: bool 
             limits[at] = replace(limits[at], reveal_centres=centres, reveal_inertia=options.reveal_inertia)
             if separator:
                 limits[at] = _to_spreads(limits[at], names[at], rows)
-    return {"limits": limits}
+    return {"limits": limits, "reveal": reveal}
 
 
 def _to_spreads(limits: Limits, name: str, rows: str) -> Limits:

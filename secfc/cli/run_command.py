@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import secfc
-from secfc.api.options import RunOptions
+from secfc.api.options import Membership, RunOptions
 from secfc.api.result import Result
 from secfc.api.run import run_parties
 from secfc.cli.command_options import Revealing
@@ -49,7 +49,7 @@ def run_files(
     preparation = options.preparation
     tables = tables_of(files, options, weight_column=options.weight_column)
     with our_warnings(), log_file(options.log):
-        ids = row_ids(tables) if options.membership else None
+        ids = Membership(row_ids(tables), cap=options.ids_cap) if options.membership else None
         init = _start(options.init, tables[0].columns, preparation)
         weights = row_weights(tables)
         given = options.options(RunOptions, ids=ids, init=init, sample_weight=weights, **opened)

@@ -52,9 +52,9 @@ class Option:
     panel: str | None = None  # the heading above this line
 
 
-def option(default: Any, kind: str, text: str, **more: Any) -> Any:
-    """Declare an option; further arguments are those of `Option`."""
-    return field(default=default, metadata={"option": Option(kind=kind, text=text, **more)})
+def option(default: Any, kind: str, text: str, *, hidden: bool = False, **more: Any) -> Any:
+    """Declare an option, `hidden` in the repr; further arguments are those of `Option`."""
+    return field(default=default, repr=not hidden, metadata={"option": Option(kind=kind, text=text, **more)})
 
 
 def again(of: type, name: str, /, *, default: Any = None, **changed: Any) -> Any:
@@ -229,11 +229,6 @@ class Starting(Iterating):
         help="How the first sets are chosen: auto, k-means++, random or separation; or a file of centres, "
         "such as NAME.centres.csv.",
     )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ClusterOptions(Starting, AgreedClustering):
-    """Options of a clustering with one number of clusters or several."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
