@@ -2,8 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -160,26 +159,21 @@ def reveal_of(given: object) -> Reveal:
     return given or Reveal()
 
 
-def given_ids(ids: Sequence[Any] | Mapping[str, Any] | Membership, members: list[Party]) -> Membership:
-    """IDs with their key and cap, by position of their party."""
-    given = ids if isinstance(ids, Membership) else Membership(ids)
-    if given.ids is None:
-        raise ParameterError("ids: a secfc.Membership needs the IDs of every party, None was given")
-    return replace(given, ids=in_order("ids", given.ids, members))
-
-
-def membership(members: list[Party], given: Membership, *, seed: int | None) -> HeldIds:
+def membership(members: list[Party], given: Any, *, seed: int | None) -> HeldIds:
     """Check and hash the IDs, one sequence per party.
 
     By default the cap is the number of rows of all parties, which only a simulation can know. Errors have the
     party and the number, never an ID.
     """
-    ids, key, cap = given.ids, given.key, given.cap
+    of_all = given if isinstance(given, Membership) else Membership(given)
+    if of_all.ids is None:
+        raise ParameterError("ids: a secfc.Membership needs the IDs of every party, None was given")
+    ids, key, cap = in_order("ids", of_all.ids, members), of_all.key, of_all.cap
     if isinstance(ids, str | bytes) or not hasattr(ids, "__len__") or not hasattr(ids, "__iter__"):
         raise ParameterError("ids: a list with one sequence of row IDs per party is needed")
     if len(ids) != len(members):
         raise ParameterError(f"ids: IDs of {len(ids)} parties were given, there are {len(members)} parties")
-    held = [_as_list(given, member) for given, member in zip(ids, members, strict=True)]
+    held = [_as_list(own, member) for own, member in zip(ids, members, strict=True)]
     key = _of_seed(seed, "simulated key", KEY_BYTES) if key is None else check_key(key)
     hashed = [
         row_ids(of_party, key=key, name=member.name) for of_party, member in zip(held, members, strict=True)

@@ -21,7 +21,7 @@ from secfc.kmeans.sets import set_sizes
 from secfc.protocol.gathering import Faults
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.job.options import Auto, Disclosure, Threshold, shared
+from secfc.protocol.job.options import Auto, Disclosure, Threshold
 from secfc.protocol.progress import Progress
 from secfc.tables.number_texts import number_text
 from secfc.tables.parties import Party, as_parties
@@ -267,12 +267,12 @@ def choose_k(
     >>> choice.best, choice[3].sizes.tolist(), choice[2].sizes
     (3, [22, 22, 16], None)
     """
-    options = given_options(ChooseOptions, locals())
+    options = given_options(locals())
     return choose_members(as_parties(parties), options, ks=ks, t=t, ell=ell)
 
 
 def choose_members(
-    members: list[Party], options: ChooseOptions, *, ks: Sequence[int], t: int | None, ell: int | None
+    members: list[Party], options: RunOptions, *, ks: Sequence[int], t: int | None, ell: int | None
 ) -> Choice:
     """`choose_k` for parties that already have names."""
     try:
@@ -285,8 +285,7 @@ def choose_members(
     reveal, others = reveal_of(options.reveal), [one.name for one in fields(Reveal) if one.name != "inertia"]
     if opened := [name for name in others if getattr(reveal, name) is not getattr(Reveal, name)]:
         raise ParameterError(f"reveal: choose_k opens only the inertia, {', '.join(opened)} was given")
-    everything = RunOptions(**shared(options, ChooseOptions))
-    outcome, job, _ = run_outcome(members, everything, k=wanted[-1], t=t, ell=ell, compared=tuple(wanted))
+    outcome, job, _ = run_outcome(members, options, k=wanted[-1], t=t, ell=ell, compared=tuple(wanted))
     candidates = []
     for figures, labels in zip(outcome.found, outcome.found_labels, strict=True):
         known: dict[str, Any] = {"sizes": None, "labels": None}

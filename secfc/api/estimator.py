@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from secfc.api.arguments import constructed, written_out
 from secfc.api.described import documented
-from secfc.api.options import Execution, Ids, PredictOptions, Revealing, RunOptions
+from secfc.api.options import Execution, Ids, Revealing, RunOptions
 from secfc.api.predict import predict
 from secfc.api.result import Result
 from secfc.api.run import run
@@ -25,7 +25,7 @@ from secfc.api.scikit import (
 from secfc.errors import DataError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Labels
-from secfc.protocol.job.options import Starting, Threshold, shared
+from secfc.protocol.job.options import Agreed, Starting, Threshold, shared
 from secfc.tables.parties import as_parties
 
 
@@ -200,7 +200,8 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
                 "ids: no prediction is possible after a fit with ids, because a prediction discloses "
                 "how many rows each party has"
             )
-        given = shared(self, PredictOptions) | shared(self, Threshold) | {"sample_weight": self._weights}
+        given = shared(self, Execution) | shared(self, Agreed) | shared(self, Threshold)
+        given["sample_weight"] = self._weights
         return predict(parties, self.labels_, new_rows, self.n_clusters, **given).labels
 
     def score(self, parties: Sequence[ArrayLike], y: None = None) -> float:

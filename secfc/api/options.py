@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from secfc.api.described import documented
 from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
@@ -10,7 +10,6 @@ from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import (
     MACHINE,
     OPENED,
-    Agreed,
     AgreedClustering,
     CentreNoise,
     Computing,
@@ -21,7 +20,6 @@ from secfc.protocol.job.options import (
 from secfc.protocol.progress import Progress
 
 Driver = Literal["in-process", "multiprocess"]  # both run all parties on one machine
-Record = TypeVar("Record", bound="Execution")
 Recipients = Literal["all"] | Sequence[int] | None  # positions of parties that receive the centres
 
 
@@ -170,8 +168,8 @@ class Execution(Computing):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Weights:
-    """How many times each row counts."""
+class RunOptions(Execution, Revealing, OfData, Starting):
+    """Options of `secfc.run`. `secfc.choose_k` and `secfc.predict` have some of them."""
 
     sample_weight: Sequence[Any] | None = option(
         None,
@@ -183,30 +181,6 @@ class Weights:
         "set is its total weight divided by its largest weight, rounded down. docs/optional.md says what "
         "weights go with.",
     )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PredictOptions(Weights, Execution, Agreed):
-    """Options of `secfc.predict`."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ChooseOptions(Execution, Revealing, OfData, Starting):
-    """Options of `secfc.choose_k`."""
-
-    init: str = again(
-        Starting,
-        "init",
-        kind='{"auto", "k-means++", "random"}',
-        text="As for `secfc.run`, without centres and labels, which have one number of clusters.",
-        help="How the first sets are chosen: auto, k-means++ or random.",
-    )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RunOptions(Weights, Execution, Revealing, OfData, Starting):
-    """Options of `secfc.run`."""
-
     committee: int | Sequence[int] | None = option(
         None,
         "int or sequence of int, optional",
@@ -219,6 +193,20 @@ class RunOptions(Weights, Execution, Revealing, OfData, Starting):
     )
 
 
-def given_options(kind: type[Record], arguments: Mapping[str, Any]) -> Record:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ChooseOptions(RunOptions):
+    """Options of `secfc.choose_k`, whose start must fit every number of clusters."""
+
+    init: str = again(
+        Starting,
+        "init",
+        kind='{"auto", "k-means++", "random"}',
+        text="As for `secfc.run`, without centres and labels, which have one number of clusters.",
+        help="How the first sets are chosen: auto, k-means++ or random.",
+    )
+
+
+def given_options(arguments: Mapping[str, Any]) -> RunOptions:
     """The record of options from the arguments of a call by name."""
-    return kind(**{one.name: arguments[one.name] for one in fields(kind) if one.name in arguments})
+    names = {one.name for one in fields(RunOptions)}
+    return RunOptions(**{name: value for name, value in arguments.items() if name in names})

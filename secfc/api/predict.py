@@ -2,14 +2,14 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from secfc.api.arguments import written_out
 from secfc.api.by_party import check_consent, check_list, limits_of, weights_of
-from secfc.api.options import Driver, PredictOptions, RunOptions, given_options
+from secfc.api.options import Driver, RunOptions, given_options
 from secfc.api.run import by_position, is_number, run_outcome
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, each
@@ -18,7 +18,7 @@ from secfc.field.fixed_point import MAX_STEPS
 from secfc.protocol.gathering import Faults
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.job.options import Disclosure, Threshold, check_positive, shared
+from secfc.protocol.job.options import Disclosure, Threshold, check_positive
 from secfc.protocol.progress import Progress
 from secfc.sharing.row_checks import as_labels, check_rows, largest_norm
 from secfc.tables.parties import Party, as_parties, in_order
@@ -46,7 +46,7 @@ class Prediction:
     run_id: str
 
 
-@written_out(Threshold, PredictOptions)
+@written_out(Threshold, RunOptions)
 def predict(
     parties: Sequence[Any] | Mapping[str, Any],
     labels: Sequence[Any] | Mapping[str, Any],
@@ -113,7 +113,7 @@ def predict(
     >>> [found.tolist() for found in prediction.labels]
     [[0], [], [1, 0]]
     """
-    options = given_options(PredictOptions, locals())
+    options = given_options(locals())
     members, added = _members(parties, new_rows)
     return predict_members(members, added, labels, options, k=k, t=t, ell=ell)
 
@@ -122,7 +122,7 @@ def predict_members(
     members: list[Party],
     added: list[Party],
     labels: Sequence[Any] | Mapping[str, Any],
-    options: PredictOptions,
+    options: RunOptions,
     *,
     k: int,
     t: int | None,
@@ -150,9 +150,8 @@ def predict_members(
         rows = np.concatenate([member.rows[kept], new.rows])
         both.append(Party(name=member.name, rows=rows, columns=member.columns or new.columns))
         starts.append(np.concatenate([of_old[kept], np.full(new.rows.shape[0], -1, dtype=np.int32)]))
-    same = shared(options, PredictOptions) | {"sample_weight": weights or None}
-    everything = RunOptions(**same, init=starts, max_iter=1)
-    outcome, job, _ = run_outcome(both, everything, k=k, t=t, ell=ell, predict=True)
+    options = replace(options, sample_weight=weights or None, init=starts, max_iter=1)
+    outcome, job, _ = run_outcome(both, options, k=k, t=t, ell=ell, predict=True)
     return Prediction(
         labels=[
             new.align(found[start < 0])

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, Literal, TypeGuard, TypeVar, cast, get_args
+from typing import Any, Literal, TypeGuard, cast, get_args
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from secfc.api.by_party import (
     committee_of,
     comparers_of,
     computing_parties,
-    given_ids,
     limits_of,
     membership,
     recipients,
@@ -26,7 +25,6 @@ from secfc.api.by_party import (
 )
 from secfc.api.options import (
     Driver,
-    Execution,
     Ids,
     Reveal,
     RunOptions,
@@ -75,8 +73,6 @@ from secfc.report.fault_texts import described_faults
 from secfc.sharing.row_checks import as_labels, check_rows, largest_norm
 from secfc.tables.parties import Party, as_parties, in_order, is_frame
 from secfc.tables.rounding import few_steps, rounded_away
-
-_Options = TypeVar("_Options", bound=Execution)
 
 _CALLER = 5
 """Stack level of a warning in `run_outcome`, so that it points to the line that called `run` or similar."""
@@ -163,7 +159,7 @@ def run(
     >>> [labels.tolist() for labels in result.labels]
     [[0, 0], [1, 1], [0]]
     """
-    options = given_options(RunOptions, locals())
+    options = given_options(locals())
     try:
         return run_parties(as_parties(parties), options, k=k, t=t, ell=ell)
     except ThresholdError as error:
@@ -210,7 +206,7 @@ def run_outcome(
         raise ParameterError(f"progress: 'bar' or a callable is needed, {type(progress).__name__} was given")
     held = None
     if options.ids is not None:
-        held = membership(members, given_ids(options.ids, members), seed=seed)
+        held = membership(members, options.ids, seed=seed)
     parameters |= {"seed": seed, "n": len(computing)}
     setup = _setup(members, options, held=held, limits=limits, parameters=parameters)
     _check_steps(setup, members, options)
@@ -242,9 +238,9 @@ def run_outcome(
     return outcome, setup.job, held
 
 
-def by_position(options: _Options, members: list[Party]) -> _Options:
+def by_position(options: RunOptions, members: list[Party]) -> RunOptions:
     """The options with lists instead of dicts by the parties' names."""
-    found = {name: getattr(options, name, None) for name in ("init", "limits", "sample_weight")}
+    found = {name: getattr(options, name) for name in ("init", "limits", "sample_weight")}
     given = {name: value for name, value in found.items() if isinstance(value, Mapping)}
     return replace(options, **{name: in_order(name, value, members) for name, value in given.items()})
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from secfc.api.choose_k import choose_members
-from secfc.api.options import ChooseOptions, Membership
+from secfc.api.options import Membership
 from secfc.cli.command_options import Choosing
 from secfc.cli.consent import comparing, consenting
 from secfc.cli.inputs import members_of, tables_of
@@ -27,7 +27,7 @@ def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plo
     tables = tables_of(files, options)
     with our_warnings(), log_file(options.log):
         ids = Membership(row_ids(tables), cap=options.ids_cap) if options.membership else None
-        given = options.options(ChooseOptions, ids=ids, **opened)
+        given = options.options(ids=ids, **opened)
         choice = choose_members(members_of(tables), given, ks=ks, t=options.t, ell=options.ell)
     if plot is not None:
         try:

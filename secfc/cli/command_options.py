@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from secfc.api.options import ChooseOptions, Driver, Execution, OfData, Reveal
+from secfc.api.options import ChooseOptions, Driver, Execution, OfData, Reveal, RunOptions
 from secfc.cli.grouped import typer_option
 from secfc.errors import ParameterError
 from secfc.protocol.job.limits import Limits
@@ -27,7 +27,6 @@ from secfc.tables.sources.text_format import TextFormat
 if TYPE_CHECKING:  # imported only by the commands that need it
     from secfc.prepare.column_transform import Preparation
 
-Options = TypeVar("Options", bound=Execution)
 REFUSED = "Limits of every party"  # a heading of the help
 
 ONE_FILE_PER_PARTY = typer.Argument(
@@ -120,10 +119,10 @@ class Running(Execution, Refusing, TextFormat):
         """The given format of text files."""
         return TextFormat(**shared(self, TextFormat))
 
-    def options(self, kind: type[Options], **more: Any) -> Options:
+    def options(self, **more: Any) -> RunOptions:
         """The options of a Python function; `more` adds or replaces some."""
         own = {"limits": self.refusals(), "progress": None if self.quiet else "bar"}
-        return kind(**shared(self, kind) | own | more)
+        return RunOptions(**shared(self, RunOptions) | own | more)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -211,14 +210,14 @@ class ClusteringFiles(Running, OfData, Starting, AgreedClustering, Threshold, Pr
             raise ParameterError("--ids-cap: only with --membership")
         self.check_prepared(columns=self.columns, drop=self.drop, bound=self.bound)
 
-    def options(self, kind: type[Options], **more: Any) -> Options:
+    def options(self, **more: Any) -> RunOptions:
         """The options of a Python function; IDs are read from the files."""
         own: dict[str, Any] = {}
         if self.preparation is not None:
             own["bound"] = self.preparation.bound
             if self.step is None and self.precision == Agreed.precision:
                 own["step"] = self.preparation.step
-        return super().options(kind, **own | more)
+        return super().options(**own | more)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

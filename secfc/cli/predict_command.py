@@ -8,7 +8,6 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from secfc.agreement.schemas import with_options
-from secfc.api.options import PredictOptions
 from secfc.api.predict import Prediction, predict_members
 from secfc.cli.command_options import Predicting
 from secfc.cli.consent import positions
@@ -93,7 +92,7 @@ def predict_files(
     if bound is None and all(largest_norm(one.rows, name=one.name) <= of_run.bound for one in new_rows):
         bound = of_run.bound  # so the server learns no new distance of old rows
     more = {"limits": limits, "bound": bound, "sample_weight": row_weights(tables)} | shared(of_run, Agreed)
-    asked = options.options(PredictOptions, **more)
+    asked = options.options(**more)
     with our_warnings(), log_file(options.log):
         prediction = predict_members(members, new_rows, labels, asked, k=of_run.k, t=of_run.t, ell=of_run.ell)
     written = {at: label_names(files)[at] for at in added}

@@ -52,7 +52,7 @@ def run_files(
         ids = Membership(row_ids(tables), cap=options.ids_cap) if options.membership else None
         init = _start(options.init, tables[0].columns, preparation)
         weights = row_weights(tables)
-        given = options.options(RunOptions, ids=ids, init=init, sample_weight=weights, **opened)
+        given = options.options(ids=ids, init=init, sample_weight=weights, **opened)
         result = run_parties(members_of(tables), given, k=k, t=options.t, ell=options.ell)
     summary, rows = _summary(options, tables, result), [table.rows for table in tables]
     centres, spreads = result.cluster_centers, result.cluster_std
