@@ -12,7 +12,6 @@ PUBLIC = {
     "Outcome": {"sizes"},
     "Result": {"sizes"},
     "RunTerms": {"digest"},
-    "SquaredDistances": {"sizes"},
 }
 
 

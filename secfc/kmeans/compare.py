@@ -18,24 +18,21 @@ CORE_FACTOR = 9
 
 
 @dataclass(frozen=True, kw_only=True)
-class SquaredDistances:
-    """Scaled squared distances D_{i,h} of some rows to the k centres; row i to centre h is D / |S_h|^2."""
+class Quotients:
+    """Scaled squared distances D_{i,h} of some rows to the k centres, that floats have compared.
+
+    Row i to centre h is D / |S_h|^2.
+    """
 
     digits: Shares = field(repr=False)  # mixed-radix digits of D, shape (P, k, rows)
     radix: MixedRadix
     sizes: Ints  # |S_h|, shape (k,); 0 for an empty set, whose centre is never chosen
+    compared: Compared
+    tolerance: float  # relative difference of two values that proves their order
 
     def values(self, rows: slice | Ints = slice(None)) -> Floats:
         """D / |S_h|^2 of some of the rows, shape (k, rows), inf for empty sets."""
         return self.radix.quotients(self.digits[:, :, rows], self.sizes)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Quotients(SquaredDistances):
-    """Squared distances that floats have compared."""
-
-    compared: Compared
-    tolerance: float  # relative difference of two values that proves their order
 
     def exact(self, rows: Ints, wanted: Bools) -> Objects:
         """Exact squared distances of the wanted (centre, row) pairs, inf elsewhere."""
@@ -62,9 +59,8 @@ class Quotients(SquaredDistances):
         return core
 
 
-def quotients(distances: SquaredDistances, kernels: Kernels) -> Quotients:
+def quotients(digits: Shares, radix: MixedRadix, sizes: Ints, kernels: Kernels) -> Quotients:
     """Divide scaled squared distances by |S_h|^2 and compare. At least one set must not be empty."""
-    digits, radix, sizes = distances.digits, distances.radix, distances.sizes
     tolerance = relative_tolerance(radix)
     compared = kernels.nearest(digits, radix, sizes, tolerance)
     return Quotients(digits=digits, radix=radix, sizes=sizes, compared=compared, tolerance=tolerance)

@@ -14,7 +14,7 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of, residues_needed
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.kmeans.compare import SquaredDistances, quotients
+from secfc.kmeans.compare import quotients
 from secfc.kmeans.in_range import RangeCheck, surely_in
 from secfc.protocol.job.row_layout import Layout
 
@@ -28,7 +28,7 @@ def passes(kernels, integers, sizes, radius):
     residues = np.array([[[value % p for value in line] for line in integers] for p in primes], dtype=float)
     radix = MixedRadix(primes)
     sizes = np.array(sizes, dtype=np.int64)
-    found = quotients(SquaredDistances(digits=radix.digits(residues), radix=radix, sizes=sizes), kernels)
+    found = quotients(radix.digits(residues), radix, sizes, kernels)
     m = len(integers[0])
     check = RangeCheck(radius=radius, layout=Layout((m, 0)), max_liars=0)
     check.take(slice(0, m), found)
@@ -111,7 +111,7 @@ def of_single_rows(value):
     """Distances to sets of one row each, D below 2**24."""
     radix = MixedRadix(primes_of(1))
     digits, sizes = value[np.newaxis].astype(np.float32), np.ones(len(value), dtype=np.int64)
-    return quotients(SquaredDistances(digits=digits, radix=radix, sizes=sizes), KERNELS[0])
+    return quotients(digits, radix, sizes, KERNELS[0])
 
 
 def checked(pairs, *, max_liars, sets, layout):

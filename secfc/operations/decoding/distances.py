@@ -18,7 +18,7 @@ from secfc.field.packing import PackedResidues
 from secfc.field.primes import residues_needed
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.coded_distance import CodedPoints
-from secfc.kmeans.compare import SquaredDistances, nearest, quotients
+from secfc.kmeans.compare import nearest, quotients
 from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.sets import asked_about, set_sizes
 from secfc.operations.decoding.assigned import Assigned
@@ -163,8 +163,7 @@ class Distances:
             block = slice(rows.start + start, rows.start + stop)
             digits = self._decoded(planes, weights, radix, start, stop, holders)
             digits = self._kept.take(block, digits, about, sizes)
-            distances = SquaredDistances(digits=digits, radix=radix, sizes=upto)
-            found = quotients(distances, me.kernels)
+            found = quotients(digits, radix, upto, me.kernels)
             self._within.take(block, found)
             part = nearest(found, with_core=core)
             assigned.put(block, part, found)
