@@ -12,9 +12,9 @@ from secfc.drivers.setup import Setup
 from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import LimitError
 from secfc.errors.codes import Code
-from secfc.operations.beginning import rows as sharing
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
+from secfc.sharing import codewords
 
 HALF = Limits(largest_share=0.5)
 
@@ -31,7 +31,7 @@ def run(made):
 @pytest.mark.processes
 @pytest.mark.parametrize("drive", [run_in_process, run_multiprocess])
 def test_clients_of_a_simulation_refuse_by_name_by_themselves(setup_of, monkeypatch, drive):
-    monkeypatch.setattr(sharing, "quantise", None)
+    monkeypatch.setattr(codewords, "quantise", None)
     with pytest.raises(LimitError, match=r"but parties\[2\] has 7 of 12 rows$") as caught:
         drive(setup_of(limits=HALF))
     assert (caught.value.code, caught.value.clients) == (Code.LIMIT_SHARE, (3,))

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.processes
 def organisations(tmp_path):
     """Three organisations. North and west have a folder for storage."""
     made = Organisations(tmp_path)
-    made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "coded"')
+    made.replace(made.job, "k = 2", 'k = 2\ninit = "random"\ndisclosure = "coded"')
     for name in ("north", "west"):
         made.replace(made.site(name), "[data]", f'storage = "scratch-{name}"\n\n[data]')
     made.sign()

@@ -18,9 +18,9 @@ from secfc.agreement.logs import run_log
 from secfc.agreement.logs.run_log import RunLog
 from secfc.drivers.in_process import run_in_process
 from secfc.errors import StorageError, TooManyFaultsError
-from secfc.operations.beginning import rows as sharing
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job
+from secfc.sharing import codewords
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -118,8 +118,8 @@ def test_a_log_of_another_version_run_or_party_is_refused(setup_of, stopped, tmp
 
 def test_a_party_that_would_send_something_else_sends_nothing(setup_of, stopped, monkeypatch):
     run = stopped(setup_of())
-    real = sharing._segments
-    monkeypatch.setattr(sharing, "_segments", lambda me, rows, unit: real(me, rows + 1.0, unit))
+    real = codewords.quantise
+    monkeypatch.setattr(codewords, "quantise", lambda rows, unit: real(rows + 1.0, unit))
     assert_lost(run, r"call \d+ of the log now has a different answer")
 
 

@@ -387,6 +387,7 @@ def test_a_site_names_itself_column_and_row(postgres, tmp_path, query, told):
 @pytest.mark.processes
 def test_an_agreed_job_runs_on_databases_and_states_nothing_of_them(postgres, tmp_path):
     organisations = Organisations(tmp_path)
+    organisations.replace(organisations.job, "k = 2", 'k = 2\ninit = "random"')
     words = ["job", "run", "job.toml", *(f"{name}.toml" for name in NAMES), "--summary"]
     organisations.sign()
     assert command(*words, "files.json", folder=tmp_path).returncode == 0

@@ -56,7 +56,7 @@ def test_processes_killed_again_and_again_go_on(seed, organisations):
 
 @pytest.mark.parametrize("disclosure", sweep(["labels", "coded"], keep=["labels"]))
 def test_the_union_of_ids_goes_on_after_kills(organisations, disclosure):
-    made = organisations(20, 0, 20, disclosure=disclosure)
+    made = organisations(20, 0, 20, disclosure=disclosure, init="random")
     key = made.hide()
     machines = Machines(made, {call: KILLS[call % 5] for call in range(2, 60, 4)})
     machines.run()
@@ -68,7 +68,14 @@ def test_the_union_of_ids_goes_on_after_kills(organisations, disclosure):
 
 
 def test_what_is_opened_is_written_by_its_recipient_after_kills(tmp_path, organisations_of, blobs_of):
-    opens = {"disclosure": "labels", "k": 2, "max_iter": 3, "reveal_centres": ["site-1"], "reveal_spread": 10}
+    opens = {
+        "disclosure": "labels",
+        "k": 2,
+        "init": "random",
+        "max_iter": 3,
+        "reveal_centres": ["site-1"],
+        "reveal_spread": 10,
+    }
     consent = '[limits]\nreveal_centres = ["site-1"]\nreveal_spread = 10\n'
     written, plan = [], {}
     for number in range(2):

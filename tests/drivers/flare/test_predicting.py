@@ -7,7 +7,7 @@ from support.network import Network
 
 from plaintext_baselines._exact import ExactRows
 from plaintext_baselines._quantise import quantise
-from secfc.field.label_packing import bits_of, pack_labels
+from secfc.field.label_packing import PackedLabels
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -40,7 +40,6 @@ def test_each_site_writes_all_its_labels_and_calls_have_those_of_old_rows_only_i
     found = np.concatenate([made.labels(name) for name in made.names])
     assert found.tolist() == expected.tolist()
     for labels in starts:
-        old = labels[:32].astype(np.uint16)  # packed in groups of eight
-        encoded = [old.astype(kind).tobytes() for kind in ("u1", "<u2", "<i4")]
-        encoded.append(bytes(pack_labels(old, bits_of(made.agreement.job.k))))
+        encoded = [labels[:32].astype(kind).tobytes() for kind in ("u1", "<u2", "<i4")]
+        encoded.append(bytes(PackedLabels.of(labels, job.k, none=True).payload))
         assert any(one in body for one in encoded for body in bodies) == (disclosure == "coded")

@@ -43,8 +43,8 @@ def test_an_unexpected_exception_is_told_by_type_and_place_but_not_its_text(setu
 
 
 def test_the_place_of_an_exception_in_secfc_is_a_path_in_the_package(setup_of, sabotage):
-    sabotage(3, "from secfc.operations.beginning import rows\nrows.quantise = None")
-    text = r"; the last: parties\[2\]: TypeError at secfc/operations/beginning/rows\.py:\d+ in \w+$"
+    sabotage(3, "from secfc.sharing import codewords\ncodewords.quantise = None")
+    text = r"; the last: parties\[2\]: TypeError at secfc/sharing/codewords\.py:\d+ in \w+$"
     with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(setup_of())
 

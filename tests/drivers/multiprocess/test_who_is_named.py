@@ -15,7 +15,7 @@ from plaintext_baselines import ExactLloyd
 from secfc.cli.render import faults_line
 from secfc.errors import FaultWarning, PrivacyWarning
 from secfc.protocol.job.cases import Deposited
-from secfc.report.fault_texts import described_faults
+from secfc.report.fault_texts import described_faults, texts_of
 
 pytestmark = pytest.mark.processes
 
@@ -96,7 +96,7 @@ def test_each_party_is_named_in_every_text(results, kind, fault, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_nobody_is_named_where_all_did_their_part(results, kind, tmp_path):
     faults = secfc.Faults()
-    assert faults.parts(results[kind].job) == [""] * results[kind].job.parties
+    assert texts_of(faults, results[kind].job) == [""] * results[kind].job.parties
     sentence, line, *_ = texts(replace(results[kind], faults=faults), tmp_path)
     assert (sentence, line) == ("", "")
 
