@@ -223,7 +223,13 @@ COMPARED = ALWAYS | {
     "operations.nearest",
     "protocol.parties.random_sharings",
 }
-UNION = {"operations.beginning.added", "psu.field_sharing", "psu.stages"}
+UNION = {
+    "operations.beginning.added",
+    "operations.beginning.united_dealing",
+    "psu.field_sharing",
+    "psu.proving",
+    "psu.stages",
+}
 CHECKS = {"sharing.codewords"}
 """Draws weights of checks, which hide nothing. How many answers are checked depends on when they come."""
 
