@@ -15,7 +15,7 @@ from benchmarks.shown import show_rows
 from secfc.cli.endings import PlainGroup
 from secfc.cli.grouped import typer_option
 from secfc.errors import ParameterError, missing
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.options import Agreed
 
 _COSTS, _ATTACKS = "Costs", "Attacks"
@@ -64,7 +64,7 @@ def _command(name: str, text: str, *, cases: str = "--quick", **quick: int) -> N
     def measure(
         as_json: Json = False,
         quick_sizes: Quick = False,
-        precision: Precision = Job.precision,
+        precision: Precision = JobOptions.precision,
         cases: Cases = None,
     ) -> None:
         found = import_module(f"benchmarks.costs.{name}")
@@ -113,7 +113,7 @@ _command(
 def owners(
     as_json: Json = False,
     quick: Quick = False,
-    precision: Precision = Job.precision,
+    precision: Precision = JobOptions.precision,
     counts: Annotated[
         str | None, typer.Option("--owners", help="Numbers of owners, ascending, separated by commas.")
     ] = None,

@@ -1,7 +1,6 @@
 """The table of features that do not go together: each pair runs, or is refused with both names."""
 
 import re
-from dataclasses import asdict
 from itertools import combinations
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from secfc.api.options import Reveal, RunOptions
 from secfc.api.run import run_outcome
 from secfc.errors import ParameterError
 from secfc.protocol.job.cases import Predict, Union
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import JobOptions, as_options
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import APART, FEATURES, make_job
 from secfc.tables.parties import as_parties
@@ -125,8 +124,9 @@ def test_pairs_that_are_not_in_the_table_run(pair):
     if "compared" in pair:
         parameters["compared"] = (2, 3)
     outcome, job, _ = run_outcome(as_parties(ROWS), RunOptions(**options), **parameters)
-    assert make_job(**asdict(job)) == job
-    assert all(FEATURES[name](job) for name in pair)
+    assert make_job(**as_options(job)) == job
+    options_of_job = JobOptions(**as_options(job))
+    assert all(FEATURES[name](options_of_job) for name in pair)
     assert [one.shape for one in outcome.labels] == [(M,)] * 5
     assert (outcome.centres is None) == (not job.opened.to)
     if not (isinstance(job.method, Predict) or job.method.compared or isinstance(job.rows, Union)):
@@ -147,4 +147,4 @@ def test_pairs_of_the_table_are_refused_with_both_names(pair):
 
 @pytest.mark.parametrize("name", sorted(FEATURES.keys() - {"disclosure 'labels'", "predict", "compared"}))
 def test_a_feature_alone_is_told_apart_from_none(name):
-    assert not FEATURES[name](Job(n=5, k=3, t=1, ell=1, d=2, bound=100.0))
+    assert not FEATURES[name](JobOptions(n=5, k=3, t=1, ell=1, d=2, bound=100.0))

@@ -32,6 +32,7 @@ from secfc.agreement.statement import read_summary
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Setup
 from secfc.errors import ParameterError
+from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import Disclosure
 from secfc.protocol.progress import Progress
@@ -207,7 +208,7 @@ def write_job(folder: Path, setup: Setup, names: Sequence[str]) -> Path:
     n = setup.job.n
     add_members(folder / "roster.toml", members[:n], coordinator, helpers=members[n:])
     given = "k", "t", "ell", "init", "n_init", "max_iter", "seed", "disclosure"
-    values = {name: asdict(setup.job)[name] for name in given}
+    values = {name: as_options(setup.job)[name] for name in given}
     lines = [
         'title = "A benchmark"',
         'roster = "roster.toml"',

@@ -145,7 +145,7 @@ def _rows_of(job: Job, m: int, by_round: dict[int, Carried]) -> Iterator[LinksRo
         size = median([max(by_round[one].lines.values()) for one in chosen])
         yield LinksRow(
             **stated(job, m=m, residues=job.residues(m)),
-            disclosure=job.disclosure,
+            disclosure=job.disclosure.name,
             part=part,
             legs=waits,
             line_bytes=size,

@@ -26,13 +26,14 @@ from secfc.field.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import VARIABLE, chosen_name
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import Disclosure
 from secfc.protocol.job.row_layout import Layout
 
 DISCLOSURES: tuple[Disclosure, ...] = ("coded", "labels")
-PRECISION: int = Job.precision
+PRECISION: int = JobOptions.precision
 """The default of secfc. It is measured unless a command sets another."""
 
 

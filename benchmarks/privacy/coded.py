@@ -61,7 +61,7 @@ def segments_placed(watched: Watched, centres: list[int]) -> Iterator[AttackRow]
             m=len(watched.rows),
             attack="f-segments-placed",
             adversary="server",
-            against=job.disclosure,
+            against=job.disclosure.name,
             swept="centres",
             value=count,
             note=f"mean over {job.ell} segments of {job.width} columns, each up to a rigid motion",

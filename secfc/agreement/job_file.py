@@ -23,8 +23,9 @@ from secfc.errors.codes import Code
 from secfc.field.fixed_point import step_of
 from secfc.field.residues import MAX_ROWS
 from secfc.prepare.schema import Schema
-from secfc.protocol.job.cases import Deposited, Start, Union
+from secfc.protocol.job.cases import Deposited, Own, Start, Union
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.options import AgreedClustering, CentreNoise, Starting
@@ -54,12 +55,12 @@ class ClusteringSchema(FileSchema):
     t: int
     ell: int
     compared: ListOf[int] = Field(default=[])
-    predict: bool = Job.predict
+    predict: bool = JobOptions.predict
     init: Literal[Start, "auto"] = Starting.init
     comparers: ListOf[str] = Field(default=[])
     reveal_centres: ListOf[str] = Field(default=[])
-    reveal_spread: int | None = Job.reveal_spread
-    weighted: bool = Job.weighted
+    reveal_spread: int | None = JobOptions.reveal_spread
+    weighted: bool = JobOptions.weighted
     seed: int | None = Field(default=None, ge=0, lt=1 << _SEED_BITS)
 
 
@@ -169,11 +170,7 @@ class Agreement:
     def digest(self) -> bytes:
         """SHA-256 of the protocol's version, the canonical content and the job's parameters."""
         content = hashlib.sha256(self.to_json().encode()).digest()
-        job = (
-            replace(self.job, owners=None, deposits=None)
-            if isinstance(self.job.rows, Deposited)
-            else self.job
-        )
+        job = replace(self.job, rows=Own()) if isinstance(self.job.rows, Deposited) else self.job
         parts = (_DIGEST, PROTOCOL_BYTES, content, job.digest, self.consortium.roster.digest)
         return hashlib.sha256(b"".join(parts)).digest()
 
@@ -335,7 +332,7 @@ def _step(schema: ClusteringSchema, preparation: Schema | None, bound: float) ->
     multiple = preparation.multiple_of
     if step is not None and multiple is None:
         raise ParameterError("step: the schema does not say of each column what its values are multiples of")
-    given = step is not None or schema.precision != Job.precision  # type: ignore[attr-defined]
+    given = step is not None or schema.precision != JobOptions.precision  # type: ignore[attr-defined]
     return step if given else step_of(multiple, bound)
 
 

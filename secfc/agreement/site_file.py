@@ -128,9 +128,9 @@ class Site:
             if limit is not None and (asked > limit if most else asked < limit):
                 allowed = f"{limit} at most" if most else f"{limit} or more"
                 yield key, f"{text.format(asked)}, this site allows {allowed}"
-        if refuses.disclosure is not None and job.disclosure not in refuses.disclosure:
+        if refuses.disclosure is not None and job.disclosure.name not in refuses.disclosure:
             allowed = ", ".join(map(repr, refuses.disclosure))
-            yield "disclosure", f"the job has {job.disclosure!r}, {allowed} is allowed"
+            yield "disclosure", f"the job has {job.disclosure.name!r}, {allowed} is allowed"
         if not agreement.helps(self.party):
             yield from self._revealed(agreement)
         if refuses.columns is not None:
@@ -152,7 +152,7 @@ class Site:
             consented = ", ".join(refuses.reveal_centres) or "nobody"
             told = f"the job reveals centres to {', '.join(recipients)}, this site consents to {consented}"
             yield "reveal_centres", told, json.dumps(recipients, ensure_ascii=False)
-        if job.reveal_inertia and not refuses.reveal_inertia:
+        if job.disclosure.inertia and not refuses.reveal_inertia:
             what = "the inertia of each k" if job.method.compared else "the inertia"
             yield "reveal_inertia", f"the job reveals {what}", "true"
         if isinstance(job.method, Predict) and not refuses.predict:

@@ -52,7 +52,7 @@ from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.basis import recovery_threshold
 from secfc.operations.ending.noise import noise_of
 from secfc.protocol.gathering import Faults
-from secfc.protocol.job.cases import Predict, Start, Union
+from secfc.protocol.job.cases import Own, Predict, Start, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import LARGEST_SHARE, Limits
 from secfc.protocol.job.making import make_job
@@ -331,8 +331,8 @@ def _setup(
         **agreed,
     )
     if options.committee is not None:  # until owners have dealt
-        job = replace(job, owners=None, deposits=None)
-    if job.reveal_inertia:
+        job = replace(job, rows=Own())
+    if job.disclosure.inertia:
         check_consent("reveal_inertia", members, limits)
 
     def check(member: Party) -> None:

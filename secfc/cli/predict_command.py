@@ -15,6 +15,7 @@ from secfc.cli.inputs import label_names, members_of, say_how_written
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
 from secfc.cli.run_command import SUMMARY
 from secfc.errors import ParameterError
+from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.options import Agreed, shared
 from secfc.protocol.job.retired import retired_choice
 from secfc.sharing.row_checks import largest_norm
@@ -99,7 +100,7 @@ def predict_files(
     summary = {
         "run": prediction.run_id,
         "of": before.run,
-        "parameters": asdict(prediction.job) | {"driver": options.driver},
+        "parameters": as_options(prediction.job) | {"driver": options.driver},
         "parties": [
             {"file": str(table.path), "rows": table.rows.shape[0], "labels": written[at]}
             for at, table in added.items()

@@ -20,6 +20,7 @@ from secfc.cli.render import console, cost_table, faults_line, log_file, our_war
 from secfc.errors import ParameterError
 from secfc.field.array_types import Floats
 from secfc.prepare.column_transform import Preparation
+from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.options import choices_of, options_of
 from secfc.tables.number_texts import number_text, starts_text
 from secfc.tables.outputs import check_new_folder, check_report, whole_folder
@@ -102,7 +103,7 @@ def _summary(options: Revealing, tables: list[Table], result: Result) -> dict[st
     job = result.job
     return {
         "run": result.run_id,
-        "parameters": asdict(job) | {"driver": options.driver},
+        "parameters": as_options(job) | {"driver": options.driver},
         "threshold": {
             "answers_needed": job.threshold,
             "clients": job.n,

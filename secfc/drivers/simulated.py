@@ -17,6 +17,7 @@ from secfc.drivers.taking import TakingPart
 from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import logger
 from secfc.errors import SecFCError
+from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.psu.tokens import RowIds
@@ -138,7 +139,7 @@ def give(stream: BinaryIO, setup: Setup, number: int, *, roster: Roster, key: by
     given = {
         "number": number,
         "names": setup.parties,
-        "job": asdict(setup.job),
+        "job": as_options(setup.job),
         "roster": [one.hex() for one in (roster.coordinator, *roster.keys)],
         "identity": key.hex(),
         "limits": asdict(own["limits"]),
@@ -147,7 +148,7 @@ def give(stream: BinaryIO, setup: Setup, number: int, *, roster: Roster, key: by
         "call": None
         if committee is None
         else {
-            "job": asdict(committee.call.job),
+            "job": as_options(committee.call.job),
             "run": committee.call.session.run.hex(),
             "most_rows": committee.call.most_rows,
             "sizes": [len(deposit) for deposit in deposits],

@@ -23,7 +23,7 @@ class Watch:
         self._phase, self._round, self._iteration = "", 0, 0
         self._log(
             f"n={job.n} k={job.k} t={job.t} ell={job.ell} d={job.d}: {job.threshold} answers a round, "
-            f"disclosure {job.disclosure!r}, start {job.method.init!r}"
+            f"disclosure {job.disclosure.name!r}, start {job.method.init!r}"
         )
 
     def _log(self, text: str, level: int = logging.INFO) -> None:

@@ -10,7 +10,7 @@ from secfc.agreement.schemas import Hex16
 from secfc.agreement.statement import Count, Ending, Text
 from secfc.errors import ParameterError
 from secfc.protocol.gathering import Faults
-from secfc.protocol.job.cases import Predict, Union
+from secfc.protocol.job.cases import LabelsOnly, Predict, Union
 from secfc.tables.toml_file import FileSchema, ListOf, TableOf, check_values
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -118,7 +118,7 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
         numbers |= {*chain(*faults.unread, *faults.claimed)}
         counts, sizes = result.counts, result.sizes
         rows = sum(counts or ()) if sizes is None else sum(sizes)
-        measured = not job.own_labels  # with labels no party knows a distance
+        measured = not isinstance(job.disclosure, LabelsOnly)  # with labels no party knows a distance
         compared = tuple(one.k for one in result.compared)
         for key, holds in (
             ("k", result.k in (job.method.compared or (job.k,))),

@@ -113,7 +113,7 @@ def _of_ending(job: Job) -> str:
     each = " for each k" if len(method.compared) > 1 else ""
     if method.n_init > 1:
         told += f"; which of {method.n_init} starts is the best{each}, and how many are about as good"
-    if job.reveal_inertia:
+    if job.disclosure.inertia:
         whose = "the inertia of each k and of one cluster" if method.compared else "the inertia"
         told += f"; the first {KEPT} bits of {whose}"
     return told

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from secfc.agreement.job_file import ClusteringSchema, norm_bound, read_job
 from secfc.errors import ParameterError, ThresholdError
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 
@@ -36,9 +36,9 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
     derived |= set(named.values())  # from lists
     derived |= {"owners", "deposits"}  # of a committee, in a simulation
     agreed = set(ClusteringSchema.model_fields) - set(named)
-    assert agreed == {field.name for field in fields(Job)} - derived
+    assert agreed == {field.name for field in fields(JobOptions)} - derived
     decided = {"init", "n_init"}  # by other values, or "auto"
-    for field in fields(Job):
+    for field in fields(JobOptions):
         if field.name in agreed - decided and not ClusteringSchema.model_fields[field.name].is_required():
             assert ClusteringSchema.model_fields[field.name].default == field.default
 

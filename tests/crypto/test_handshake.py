@@ -120,7 +120,11 @@ def test_statement_and_transcript_are_what_their_documentation_says(group):
 
 
 def test_the_agreement_is_a_digest_of_the_job_and_the_roster(group):
-    job = hashlib.sha256(b"secfc job 3" + json.dumps(asdict(JOB), sort_keys=True).encode()).digest()
+    cases = {"rows": "Own", "method": "Cluster", "disclosure": "Coded"}
+    said = asdict(JOB)
+    for name, case in cases.items():
+        said[name]["case"] = case
+    job = hashlib.sha256(b"secfc job 2" + json.dumps(said, sort_keys=True).encode()).digest()
     keys = b"".join(one.public for one in (group.coordinator, *group.identities))
     roster = hashlib.sha256(b"secfc roster 2\x01" + keys).digest()
     said = b"secfc agreement 2" + PROTOCOL_BYTES + job + roster

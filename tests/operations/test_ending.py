@@ -56,7 +56,7 @@ class Ending:
             comparers=comparers, weighted=weights is not None, **options, **more,
         )  # fmt: skip
         # With `max_liars` too, which jobs whose server asks questions cannot have.
-        self.job = replace(self.job, reveal_spread=reveal_spread)
+        self.job = replace(self.job, opened=replace(self.job.opened, spread=reveal_spread))
         self.layout = Layout(tuple(len(part) for part in np.array_split(np.arange(m), n)), weights=weights)
         primes = primes_of(self.job.residues(self.layout.weight))
         code = Codewords(n=n, t=t, ell=ell, primes=primes)

@@ -16,7 +16,7 @@ import pytest
 
 from secfc.drivers.setup import Setup
 from secfc.operations.beginning import rows as program_rows
-from secfc.protocol.job.cases import Predict, Union
+from secfc.protocol.job.cases import Coded, LabelsOnly, Predict, Union
 from secfc.protocol.job.job import Job
 
 from .faults import Ending, Fault, Kind, Scenario, run_faulty
@@ -78,7 +78,7 @@ def draw(seed: int) -> Case:
         faults += [_fault(rng, rng.choice(("corrupt", "rot")), j) for j in liars]
     owners = [j for j, own in enumerate(setup.rows, 1) if len(own) and j not in {*liars, *gone}]
     far = rng.choice(owners) if rows_of == "clients" and owners and rng.random() < 0.05 else 0
-    far *= setup.job.own_labels  # with "coded" distances may be possible ones
+    far *= isinstance(setup.job.disclosure, LabelsOnly)  # with "coded" distances may be possible ones
     lies += [Lie(client=far, what="rows", how="far")] if far else []
     for _ in range(rng.choice((0, 1, 3))):
         harmless = _fault(rng, rng.choice(HARMLESS), rng.randint(1, size.n))
@@ -156,7 +156,7 @@ def _lies_of(rng: random.Random, job: Job, liars: tuple[int, ...]) -> tuple[list
 
 def _answer(job: Job) -> str:
     """The tag of the letters in which clients answer."""
-    return "answer" if not job.own_labels else "hidden"
+    return "answer" if isinstance(job.disclosure, Coded) else "hidden"
 
 
 def _lie(
@@ -167,7 +167,7 @@ def _lie(
     what: str | None = None,
     how: str | None = None,
 ) -> Lie:
-    coded = not job.own_labels
+    coded = isinstance(job.disclosure, Coded)
     hows = CODED_STEPS if coded else STEPS
     what = what or rng.choice([*hows])
     others = [j for j in range(1, job.n + 1) if j != client]

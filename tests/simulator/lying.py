@@ -23,7 +23,7 @@ from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.basis import evaluation_points
 from secfc.protocol.client import Client, ClientIdentify
 from secfc.protocol.client_program import ClientProgram
-from secfc.protocol.job.cases import Deposited
+from secfc.protocol.job.cases import Coded, Deposited
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import KINDS, SERVER, Message, Step, StepReport
 from secfc.protocol.program.stepping import letters_of, packed
@@ -211,7 +211,7 @@ class LyingClient(Client):
     def _residues(self, what: str, letter: bytes) -> PackedResidues:
         """The residues of a letter."""
         primes = 1 if what in {"share", "labels"} else self._job.residues(self._weight_of_all)
-        if what == "answer" and not self._job.own_labels:
+        if what == "answer" and isinstance(self._job.disclosure, Coded):
             primes = self._primes
         answer = bytearray(letter[self._first_residue(what) :])
         return PackedResidues(shape=(primes, 1, len(answer) // (BYTES_PER_RESIDUE * primes)), payload=answer)

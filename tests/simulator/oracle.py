@@ -221,7 +221,7 @@ def _unlike_opened(
     setup: Setup, one: LabelResult, rows: Floats, weights: Labels | None, model: ExactLloyd
 ) -> list[str]:
     """What differs of an inertia of which the first 25 bits are opened, as a whole number."""
-    if not setup.job.reveal_inertia:
+    if not setup.job.disclosure.inertia:
         return []
     score = _score(setup, rows, weights, model, spare=24)
     length = int(len(rows) if weights is None else weights.sum()).bit_length()

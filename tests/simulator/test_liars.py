@@ -8,6 +8,7 @@ from simulator.lying import Lie
 from simulator.oracle import broken_promises
 
 from secfc.drivers.setup import Setup
+from secfc.protocol.job.cases import Coded
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 
@@ -89,7 +90,7 @@ def test_one_liar_too_many_gets_nobody_honest_blamed_where_a_spare_client_answer
     assert len(case.liars) == job.max_liars + 1
     assert (ending.error is None) == (ending.clustering is not None)
     # With n = R + 2A the liars and R - 1 others agree; with "labels" not all who could answer are waited for.
-    if not job.own_labels and job.n > job.threshold + 2 * job.max_liars:
+    if isinstance(job.disclosure, Coded) and job.n > job.threshold + 2 * job.max_liars:
         assert set(ending.faults.liars) <= case.liars
 
 

@@ -5,7 +5,6 @@
 
 import os
 from collections import Counter
-from dataclasses import asdict
 
 import pytest
 from simulator.cases import FORGED, draw, run
@@ -13,6 +12,7 @@ from simulator.oracle import broken_promises
 from simulator.traffic import Traffic
 
 from secfc.protocol.job.cases import Union
+from secfc.protocol.job.job_options import as_options
 
 *_first, _end = map(int, os.environ.get("SECFC_SIMULATIONS", "200").split(":"))
 SEEDS = range(*_first, _end)
@@ -35,11 +35,13 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
         job, rows_of = case.setup.job, "clients"
         if case.setup.committee is not None or isinstance(job.rows, Union):
             rows_of = "union" if isinstance(job.rows, Union) else "owners"
-        seen[job.disclosure, rows_of, min(job.max_liars, 1)] += 1
+        seen[job.disclosure.name, rows_of, min(job.max_liars, 1)] += 1
         seen[job.method.init, min(job.max_liars, 1)] += 1
         seen[job.method.init, "several k" if job.method.compared else "one k"] += 1
-        seen[job.method.n_init > 1, bool(job.method.compared), job.reveal_inertia] += 1
-        seen.update({name for name in ("weighted", "predict", "compared", "reveal_to") if asdict(job)[name]})
+        seen[job.method.n_init > 1, bool(job.method.compared), job.disclosure.inertia] += 1
+        seen.update(
+            {name for name in ("weighted", "predict", "compared", "reveal_to") if as_options(job)[name]}
+        )
         seen.update([job.method.init, job.precision, (job.step,), "coin" if job.seed is None else "seed"])
         seen.update({("vanish", case.promised)} if case.unreliable else {})
         seen.update({"overlap"} if case.overlap else {})

@@ -126,7 +126,7 @@ def show(file: JobFile) -> None:
             f"{method.max_iter} of a start{few}; at most {most_rounds} rounds are answered",
         ),
         ("smallest set", f"{agreement.limits.smallest_set} rows"),
-        ("disclosure", task.disclosure),
+        ("disclosure", task.disclosure.name),
         *_comparers(agreement),
         ("centres revealed to", recipients or "nobody"),
         *_noise(task),

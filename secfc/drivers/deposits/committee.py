@@ -10,6 +10,7 @@ from secfc.crypto.identity import KEY_BYTES, Identity, Roster
 from secfc.field.array_types import Floats, Labels
 from secfc.kernels import Kernels, choose
 from secfc.kernels.threads import ALONE, LEAST, Found, Item, Threads
+from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import RUN_ID_BYTES
@@ -90,7 +91,7 @@ class Committee:
     @property
     def job(self) -> Job:
         """The job with the deposits."""
-        return replace(self.call.job, owners=self.complete.owners, deposits=self.complete.deposits)
+        return replace(self.call.job, rows=Deposited(self.complete.owners, self.complete.deposits))
 
     def labels(self, sealed: Mapping[int, bytes]) -> dict[int, Labels]:
         """Labels of each owner's rows, opened from what members sealed. Empty if too few members sealed."""

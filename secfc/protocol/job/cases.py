@@ -1,10 +1,12 @@
-"""The cases of a job: whose rows are clustered, by which method, and what is opened.
+"""The cases of a job: whose rows are clustered, by which method, who learns distances, and what is opened.
 
 Each case has only the parameters that it needs. Constants are what they would be in the other cases.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from secfc.protocol.job.options import Disclosure
 
 Start = Literal["random", "separation", "k-means++", "labels"]
 """How the first sets are chosen; "labels": every client gives the labels of its rows."""
@@ -109,6 +111,31 @@ class Predict:
 
 
 Method = Cluster | Compare | Predict
+
+
+@dataclass(frozen=True)
+class LabelsOnly:
+    """Disclosure "labels": three parties compute the labels together, and nobody learns distances.
+
+    `comparers` are the dealer, first and second evaluator; numbers above n are helpers, parties without rows
+    and shares. With `inertia` everybody learns the inertia of the result.
+    """
+
+    comparers: tuple[int, ...]
+    inertia: bool = False
+    name: ClassVar[Disclosure] = "labels"
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Disclosure "coded", the paper's protocol: the server decodes the distances of each segment."""
+
+    comparers: ClassVar[tuple[int, ...]] = ()
+    inertia: ClassVar[bool] = False
+    name: ClassVar[Disclosure] = "coded"
+
+
+Disclosed = LabelsOnly | Coded
 
 
 @dataclass(frozen=True)

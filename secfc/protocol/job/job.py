@@ -25,18 +25,15 @@ from secfc.kmeans.bounds import bounded_residues, draw_residues, fit_residues, p
 from secfc.lagrange.basis import recovery_threshold
 from secfc.protocol.job.cases import (
     Centres,
-    Cluster,
-    Compare,
+    Coded,
     Deposited,
+    Disclosed,
+    LabelsOnly,
     Method,
-    Noise,
-    Own,
     Predict,
     Rows,
-    Start,
     Union,
 )
-from secfc.protocol.job.options import AgreedClustering, CentreNoise, again, shared
 from secfc.psu.plan import UnionPlan
 from secfc.sharing.codewords import segment_width
 
@@ -44,18 +41,24 @@ _USUAL_ITERATIONS = 16  # of a start, to estimate the work of a run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job(AgreedClustering, CentreNoise):
-    """The public parameters of a run, equal at all parties: the options of a job, and its cases made of them.
+class Job:
+    """The public parameters of a run, equal at all parties: a sum of cases and a few numbers.
 
     `secfc.protocol.job.making.make_job` makes and checks it. With `max_liars` = A the server waits for
-    R + A answers, and for R + 2A if these do not agree. Options that `secfc.run` has too are described there.
+    R + A answers, and for R + 2A if these do not agree.
 
     Parameters
     ----------
+    rows : Own, Union or Deposited
+        Whose rows are clustered.
+    method : Cluster, Compare or Predict
+        What is computed of them.
+    disclosure : LabelsOnly or Coded
+        Who learns distances.
+    opened : Centres
+        What is opened at the end, and to whom.
     n : int
         Number of clients.
-    k : int
-        Number of clusters; the largest of several.
     t : int
         Number of clients that may collude and still learn nothing about other clients' rows.
     ell : int
@@ -64,76 +67,48 @@ class Job(AgreedClustering, CentreNoise):
         Number of columns.
     bound : float
         Public bound on the Euclidean norm of a row, in the data's units.
-    init : {"random", "separation", "k-means++", "labels"}
-        A job has no "auto", because `secfc.run` and job files have already replaced it.
-    compared : tuple of int
-        Numbers of clusters that are compared, ascending; the last is k. () for k alone.
-    predict : bool
-        Whether start labels are kept, and rows with label -1 get the label of the nearest mean.
-    reveal_to : tuple of int
-        Clients to whom centres are opened, ascending.
-    reveal_spread : int or None
-        Fewest rows of others in a cluster whose spread is opened. None: no spread is.
-    comparers : tuple of int
-        With disclosure "labels" the dealer, first and second evaluator: by default clients 1, 2 and 3 if
-        t = 1, else client 1 and two helpers. Else nobody.
+    precision : int
+        Bits of a row relative to the bound; not used with a step.
+    step : float or None
+        A public number that every value is a multiple of.
+    max_liars : int
+        Number of clients that may send wrong answers.
     seed : int or None
         Determines public first sets, and in a simulation also rows that are drawn in secret. Without a seed
         public sets follow from a coin that the comparers toss, with disclosure "coded" the server.
-    owners, deposits : tuple of int and str, or None
-        The fields of `Deposited`. None: the clients hold the rows.
-    weighted : bool
-        Whether every client gives public weights of its rows.
     """
 
+    rows: Rows
+    method: Method
+    disclosure: Disclosed
+    opened: Centres
     n: int
-    k: int
     t: int
     ell: int
     d: int
     bound: float
-    init: Start = "random"
-    n_init: int = again(AgreedClustering, "n_init", default=1, kind="int", text="Starts.")
-    compared: tuple[int, ...] = ()
-    predict: bool = False
-    reveal_to: tuple[int, ...] = ()
-    reveal_spread: int | None = None
-    comparers: tuple[int, ...] = ()
-    seed: int | None = None
-    owners: tuple[int, ...] | None = None
-    deposits: str | None = None
-    weighted: bool = False
+    precision: int
+    step: float | None
+    max_liars: int
+    seed: int | None
 
-    @cached_property
-    def rows(self) -> Rows:
-        """Whose rows are clustered."""
-        if self.ids_cap is not None:
-            return Union(self.ids_cap)
-        if self.owners is not None and self.deposits is not None:
-            return Deposited(self.owners, self.deposits)
-        return Own(self.weighted)
+    @property
+    def k(self) -> int:
+        """Number of clusters; the largest of several."""
+        return self.method.k
 
-    @cached_property
-    def method(self) -> Method:
-        """What is computed of the rows."""
-        if self.predict:
-            return Predict(k=self.k)
-        if self.compared:
-            return Compare(**shared(self, Compare))
-        return Cluster(**shared(self, Cluster))
-
-    @cached_property
-    def opened(self) -> Centres:
-        """What is opened at the end, and to whom."""
-        noise = None
-        if self.centres_epsilon is not None and self.centres_delta is not None:
-            noise = Noise(self.centres_epsilon, self.centres_delta)
-        return Centres(to=self.reveal_to, spread=self.reveal_spread, noise=noise)
+    @property
+    def comparers(self) -> tuple[int, ...]:
+        """With disclosure "labels" the dealer, first and second evaluator, else nobody."""
+        return self.disclosure.comparers
 
     @cached_property
     def digest(self) -> bytes:
         """SHA-256 of all parameters, 32 bytes: JSON with sorted names, floats as Python's shortest repr."""
-        return hashlib.sha256(b"secfc job 3" + json.dumps(asdict(self), sort_keys=True).encode()).digest()
+        given = asdict(self)
+        for name in ("rows", "method", "disclosure"):
+            given[name]["case"] = type(getattr(self, name)).__name__
+        return hashlib.sha256(b"secfc job 2" + json.dumps(given, sort_keys=True).encode()).digest()
 
     @property
     def dealers(self) -> int:
@@ -181,12 +156,12 @@ class Job(AgreedClustering, CentreNoise):
     @property
     def own_labels(self) -> bool:
         """Whether nobody learns a label but its owner."""
-        return self.disclosure == "labels"
+        return isinstance(self.disclosure, LabelsOnly)
 
     @property
     def tells_inertia(self) -> bool:
         """Whether all parties are told the inertia."""
-        return self.reveal_inertia or not self.own_labels
+        return isinstance(self.disclosure, Coded) or self.disclosure.inertia
 
     @property
     def exponent(self) -> int:
@@ -213,8 +188,10 @@ class Job(AgreedClustering, CentreNoise):
         if self.own_labels:
             radius, method = self.radius, self.method
             numbers = [pair_residues(radius, m), refill_residues(radius, m)]
-            if method.n_init > 1 or self.reveal_inertia:
-                numbers.append(fit_residues(radius, m, compares=method.n_init > 1, opens=self.reveal_inertia))
+            if method.n_init > 1 or self.disclosure.inertia:
+                numbers.append(
+                    fit_residues(radius, m, compares=method.n_init > 1, opens=self.disclosure.inertia)
+                )
             if method.init == "k-means++":
                 numbers.append(draw_residues(radius, m))
             return max(*numbers, bounded_residues(radius, m, self.ell * self.width))
@@ -301,7 +278,7 @@ class Job(AgreedClustering, CentreNoise):
                 f"comparers: any two of clients {', '.join(map(str, clients))} together learn every row's "
                 f"distances to the centres, though t={self.t} may collude"
             )
-        if self.own_labels or self.ell == 1 or self.width > 2:
+        if not isinstance(self.disclosure, Coded) or self.ell == 1 or self.width > 2:
             return None
         columns = "one column" if self.width == 1 else "two columns"
         return PrivacyWarning(

@@ -147,7 +147,7 @@ class Limits:
         """Raise LimitError, before anything is sent, if the job does what the party does not consent to."""
         for limit, asked, what in (
             ("reveal_centres", job.opened.to, "revealing centres"),
-            ("reveal_inertia", job.reveal_inertia, "revealing the inertia"),
+            ("reveal_inertia", job.disclosure.inertia, "revealing the inertia"),
             ("predict", isinstance(job.method, Predict), "predicting"),
             ("reveal_spread", job.opened.spread, "revealing spreads"),
         ):

@@ -7,15 +7,15 @@ it.
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import chain, pairwise
 from math import inf, isfinite
 from typing import Any, get_args
 
 from secfc.errors import ParameterError, ThresholdError
 from secfc.field.fixed_point import MAX_STEPS
-from secfc.protocol.job.cases import Centres, Compare, Start
+from secfc.protocol.job.cases import Centres, Compare, LabelsOnly, Start
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import JobOptions, as_options, job_of
 from secfc.protocol.job.options import (
     AgreedClustering,
     check_bool,
@@ -35,14 +35,14 @@ from secfc.protocol.job.thresholds import (
     fitting,
 )
 
-FEATURES: dict[str, Callable[[Job], bool]] = {
+FEATURES: dict[str, Callable[[JobOptions], bool]] = {
     "disclosure 'labels'": lambda given: given.disclosure == "labels",
     "disclosure 'coded'": lambda given: given.disclosure == "coded",
     "comparers": lambda given: bool(given.comparers),
     "ids": lambda given: given.ids_cap is not None,
     "committee": lambda given: given.owners is not None,
     "sample_weight": lambda given: given.weighted,
-    "precision": lambda given: given.precision != Job.precision,
+    "precision": lambda given: given.precision != JobOptions.precision,
     "step": lambda given: given.step is not None,
     "predict": lambda given: given.predict,
     "compared": lambda given: bool(given.compared),
@@ -103,40 +103,25 @@ _Rules = Iterator[tuple[bool, str]]
 
 
 def make_job(**given: Any) -> Job:
-    """The job of the options of `Job`, by name; lists and tuples are equal.
+    """The job of the options of `JobOptions`, by name; lists and tuples are equal.
 
     ParameterError names the option and says what would fit; `ThresholdError` for too few clients.
     """
-    return _checked(Job(**given))
-
-
-def changed_job(job: Job, **changes: Any) -> Job:
-    """A job with other options."""
-    return _checked(replace(job, **changes))
-
-
-def _checked(given: Job) -> Job:
-    _check_options(given)
-    _check_combinations(given)
-    _check_values(given)
-    job = _in_one_form(given)
+    options = JobOptions(**given)
+    _check_options(options)
+    _check_combinations(options)
+    _check_values(options)
+    job = job_of(options)
     _check_job(job)
     return job
 
 
-def _in_one_form(given: Job) -> Job:
-    """The job with the one form of each value, so that equal jobs have equal digests, and its comparers."""
-    values: dict[str, Any] = {"tol_moved": abs(float(given.tol_moved))}  # 0, 0.0 and -0.0 are one job
-    for name in ("step", "centres_epsilon", "centres_delta"):
-        values[name] = None if (one := getattr(given, name)) is None else float(one)
-    for name in ("compared", "reveal_to", "comparers", "owners"):
-        values[name] = None if (one := getattr(given, name)) is None else tuple(one)
-    if given.own_labels and not given.comparers:
-        values["comparers"] = (1, 2, 3) if given.t == 1 else (1, given.n + 1, given.n + 2)
-    return replace(given, **values)
+def changed_job(job: Job, **changes: Any) -> Job:
+    """A job with other options."""
+    return make_job(**as_options(job) | changes)
 
 
-def _check_combinations(given: Job) -> None:
+def _check_combinations(given: JobOptions) -> None:
     """Raise ParameterError, with both names and the reason, if two features do not go together."""
     used = {name for name, has in FEATURES.items() if has(given)}
     for (one, other), reason in APART.items():
@@ -144,7 +129,7 @@ def _check_combinations(given: Job) -> None:
             raise ParameterError(f"{one}: not with {other}: {reason}")
 
 
-def _check_options(given: Job) -> None:
+def _check_options(given: JobOptions) -> None:
     """Raise ParameterError, which names the option and says what would fit, unless each has a value."""
     for name in ("n", "k", "t", "ell", "d"):
         check_positive(name, getattr(given, name))
@@ -157,7 +142,7 @@ def _check_options(given: Job) -> None:
     check_seed(given.seed)
 
 
-def _check_values(given: Job) -> None:
+def _check_values(given: JobOptions) -> None:
     """Raise ParameterError unless all values are in their ranges and come with what they need."""
     _check(_of_numbers(given), _of_step(given), _of_compared(given), _of_predict(given))
     _check(_of_deposits(given), _of_spread(given), _of_noise(given))
@@ -193,14 +178,14 @@ def _clients(numbers: tuple[int, ...]) -> str:
     return f"clients {', '.join(map(str, numbers))} (client 1 is the first party)"
 
 
-def _of_numbers(given: Job) -> _Rules:
+def _of_numbers(given: JobOptions) -> _Rules:
     yield given.k > MAX_CLUSTERS, f"k: at most {MAX_CLUSTERS} clusters, {given.k} was given"
     yield given.n > MAX_CLIENTS, f"parties: at most {MAX_CLIENTS}, {given.n} were given"
     known = isinstance(given.bound, float) and isfinite(given.bound) and given.bound >= 0
     yield not known, f"bound: a finite number >= 0 is needed, {given.bound!r} was given"
 
 
-def _of_compared(given: Job) -> _Rules:
+def _of_compared(given: JobOptions) -> _Rules:
     if not given.compared:
         return
     for k in given.compared:
@@ -209,14 +194,14 @@ def _of_compared(given: Job) -> _Rules:
     yield not ascending, f"compared: ascending numbers up to k={given.k} are needed"
 
 
-def _of_predict(given: Job) -> _Rules:
+def _of_predict(given: JobOptions) -> _Rules:
     yield (
         given.predict and (given.init, given.max_iter) != ("labels", 1),
         "predict: init='labels' and max_iter=1 are needed, because a prediction moves no centre",
     )
 
 
-def _of_step(given: Job) -> _Rules:
+def _of_step(given: JobOptions) -> _Rules:
     step = given.step
     if step is None:
         return
@@ -225,14 +210,14 @@ def _of_step(given: Job) -> _Rules:
     yield not possible, f"step: a finite number above 0 is needed, {step!r} was given"
 
 
-def _of_deposits(given: Job) -> _Rules:
+def _of_deposits(given: JobOptions) -> _Rules:
     yield (given.owners is None) != (given.deposits is None), "owners, deposits: both are needed, or none"
     for rows in given.owners or ():
         wrong = isinstance(rows, bool) or not isinstance(rows, int) or rows < 0
         yield wrong, f"owners: numbers of rows are needed, {rows!r} was given"
 
 
-def _of_spread(given: Job) -> _Rules:
+def _of_spread(given: JobOptions) -> _Rules:
     if given.reveal_spread is None:
         return
     check_smallest_spread("reveal_spread", given.reveal_spread)
@@ -240,7 +225,7 @@ def _of_spread(given: Job) -> _Rules:
     yield not given.reveal_to, text
 
 
-def _of_noise(given: Job) -> _Rules:
+def _of_noise(given: JobOptions) -> _Rules:
     for name, below, range_ in (
         ("centres_epsilon", inf, "above 0"),
         ("centres_delta", 1, "above 0 and below 1"),
@@ -270,7 +255,7 @@ def _of_unit(job: Job) -> _Rules:
 
 def _of_comparers(job: Job) -> _Rules:
     comparers = job.comparers
-    if not job.own_labels:
+    if not isinstance(job.disclosure, LabelsOnly):
         return
     for client in comparers:
         check_positive("comparers", client)

@@ -14,7 +14,7 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Ints
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.residues import MAX_ROWS
-from secfc.protocol.job.cases import Deposited, Union
+from secfc.protocol.job.cases import Deposited, LabelsOnly, Union
 from secfc.protocol.job.job import Job
 
 MAX_MESSAGE_BYTES = 1 << 31  # of any message
@@ -116,7 +116,7 @@ class Layout:
         columns = max(job.k, job.width) * PART_ROWS
         if job.opened.to:
             columns = max(columns, (1 if job.opened.spread is None else 2) * job.k * job.width)
-        if job.own_labels:
+        if isinstance(job.disclosure, LabelsOnly):
             largest = most_dealt_bytes(1, job.k, primes) + _HEADER_ROOM  # of one row; more if they fit
             if largest > MAX_MESSAGE_BYTES:
                 raise ParameterError(

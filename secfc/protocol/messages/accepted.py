@@ -19,7 +19,7 @@ from secfc.operations.beginning.rows import BLOCK
 from secfc.operations.decoding.distances import rows_at_once as rows_answered
 from secfc.operations.ending.fit import most_looked_up
 from secfc.operations.nearest import rows_at_once
-from secfc.protocol.job.cases import Union
+from secfc.protocol.job.cases import Coded, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import MAX_MESSAGE_BYTES, Layout
 from secfc.protocol.messages.encodings import Largest
@@ -152,7 +152,7 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
 
 def _most_shared_bytes(job: Job, rows: int, primes: int) -> int:
     """The same of all steps after a union is found, without small letters."""
-    if not job.own_labels:
+    if isinstance(job.disclosure, Coded):
         dealt = max(BLOCK // primes + job.width, job.k * job.width)  # rows, or masks of sums of squares
         return 2 * most_piece_bytes(job.n, primes, dealt)
     pairs, at_once = job.k * (job.k - 1) // 2, min(rows, rows_at_once(max(job.k, 2), primes))
@@ -187,7 +187,7 @@ def most_report_bytes(job: Job, rows: int, primes: int) -> int:
     told = most_told_bytes(job.n)
     counted, opened = max(job.k, job.method.n_init, len(job.opened.to)), 64 * len(job.method.compared)
     opened += 2 * packed_bytes((primes, 2 * counted, job.ell))
-    if not job.own_labels:
+    if isinstance(job.disclosure, Coded):
         answers = packed_bytes((primes, job.k, min(rows, rows_answered(job.k, primes))))
         opened = 2 * max(answers, packed_size(rows, bits_of(job.k)))
     if isinstance(job.rows, Union):

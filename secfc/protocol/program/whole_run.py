@@ -23,7 +23,7 @@ from secfc.operations.ending.noise import Noise, noise_of
 from secfc.operations.ending.revealing import revealed
 from secfc.operations.secure import Secure, SecureStarts
 from secfc.operations.sums import Sums, public_sets
-from secfc.protocol.job.cases import Predict
+from secfc.protocol.job.cases import Coded, Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
@@ -121,7 +121,7 @@ def whole_run(
     next_sets = first_sets(me, job, shared.rows, weights, coin, repeats=brought.repeats)
     if job.method.init == "labels" and given is None:
         next_sets = given_sets(me, job, _inside(planned, layout, brought.start))
-    if not job.own_labels:
+    if isinstance(job.disclosure, Coded):
         return (yield from _public_run(me, job, shared, next_sets, watching, brought.smallest))
     yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)
     if given is not None:  # nobody is left out of a prediction
@@ -176,7 +176,7 @@ def _clustered(
             watching.sets_are(start, k)
         return Secure(me, shared.rows, first, weights, k, on_round=watching.round_is)
 
-    compares, opens = method.n_init > 1, job.reveal_inertia
+    compares, opens = method.n_init > 1, job.disclosure.inertia
     starts = SecureStarts(
         me,
         shared.rows,
