@@ -143,9 +143,9 @@ class ClientProgram(ClientPhase):
 
     def _go_on(self) -> list[Message]:
         messages = self._steps.go_on()
-        me = self._steps.me
-        if not self._steps.ended and not all(map(me.inbox.can_have, me.waits)):
-            unread = ", ".join(map(self._context.job.called, sorted(me.inbox.lost)))
+        if self._steps.is_stuck:
+            lost = sorted(self._steps.me.inbox.lost)
+            unread = ", ".join(map(self._context.job.called, lost))
             raise TooManyFaultsError(f"too few clients are left whose shares can be read; without: {unread}")
         found = self._steps.result
         if found is not None:

@@ -113,11 +113,8 @@ class ServerProgram(ServerPhase):
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Parties that it waits for itself. A union needs every client, also one that is lost."""
-        me = self._steps.me
-        united = [wait for wait in me.waits if wait.tag == "union opened"]
-        needed = {j for wait in united for j in wait.senders if j in me.inbox.lost}
-        return () if self._steps.ended else tuple(sorted({*me.awaited, *needed} - {SERVER}))
+        """Parties that it waits for itself."""
+        return () if self._steps.ended else tuple(j for j in self._steps.me.awaited if j != SERVER)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
         """Clients that have not sent a piece; then as `awaited`.
@@ -204,11 +201,10 @@ class ServerProgram(ServerPhase):
 
     def _check_answers(self) -> None:
         """TooManyFaultsError if answers that it waits for cannot come."""
-        gathering, me = self.context.gathering, self._steps.me
-        if not self._steps.ended and not all(map(me.inbox.can_have, me.waits)):
+        if self._steps.is_stuck:
             raise TooManyFaultsError(
                 f"round {self._round}: too few clients are left to decode and to locate wrong answers; "
-                f"{gathering.describe()}"
+                f"{self.context.gathering.describe()}"
             )
 
     def union_is(self, layout: Layout, numbers: Ints | None) -> None:

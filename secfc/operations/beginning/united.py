@@ -18,7 +18,8 @@ import numpy as np
 from secfc.errors import CheatError
 from secfc.field.array_types import Data, Floats, Ints
 from secfc.operations.beginning.added import ToAdd
-from secfc.operations.beginning.united_dealing import DIGEST, ELEMENT, deal_part, elements_of
+from secfc.operations.beginning.united_dealing import ELEMENT, deal_part, elements_of
+from secfc.protocol.parties.dealing import DIGEST
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.psu.found import Found

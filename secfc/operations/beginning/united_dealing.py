@@ -16,17 +16,15 @@ import numpy as np
 from secfc.errors import CheatError, UnionError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Data
+from secfc.protocol.parties.dealing import DIGEST, SALT, seed_of
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Party
 from secfc.psu.prime import Elements
 from secfc.psu.proving import Dealing
 from secfc.psu.roles import UnionClient, no_polynomial
 
-DIGEST = 32
+_LABEL = b"secfc union dealing 1"
 ELEMENT = np.dtype("<u8")
-_SALT = 32
-"""Random bytes beside shares. Without them a digest of another's shares would confirm a guess of what is
-shared, because t shares, the proof and the guess determine them."""
 
 
 def deal_part(
@@ -59,9 +57,9 @@ def elements_of(data: Data) -> Elements:
 def _pieces(me: Party, role: UnionClient, dealt: Dealing) -> tuple[list[bytes], bytes]:
     """What each client gets: the head, its shares and a salt. And the head."""
     shares = dealt.shares.astype(ELEMENT, copy=False)
-    ends = [own.tobytes() + me.masks.octets(_SALT) for own in shares]
+    ends = [own.tobytes() + me.masks.octets(SALT) for own in shares]
     digests = b"".join(hashlib.sha256(end).digest() for end in ends)
-    head = digests + role.proof(dealt, _seed(me, me.number, digests)).astype(ELEMENT).tobytes()
+    head = digests + role.proof(dealt, seed_of(me, _LABEL, me.number, digests)).astype(ELEMENT).tobytes()
     return [head + end for end in ends], head
 
 
@@ -70,8 +68,8 @@ def _take(me: Party, role: UnionClient, part: int, dealer: int, head: bytes, end
     digests, own = head[: DIGEST * me.code.n], DIGEST * (me.number - 1)
     if hashlib.sha256(end).digest() != digests[own : own + DIGEST]:
         raise no_polynomial(dealer)
-    shares, proof = elements_of(end[:-_SALT]), elements_of(head[len(digests) :])
-    role.check(dealer, part, shares, proof, _seed(me, dealer, digests))
+    shares, proof = elements_of(end[:-SALT]), elements_of(head[len(digests) :])
+    role.check(dealer, part, shares, proof, seed_of(me, _LABEL, dealer, digests))
     role.take(dealer, part, shares)
 
 
@@ -83,9 +81,3 @@ def _all_have(me: Party, others: tuple[int, ...], heads: bytes) -> Generator[Wai
     if any(data != heads for data in told.values()):
         text = f"client {me.number}: clients got different proofs of what was dealt in the union"
         raise CheatError(text, code=Code.BAD_MESSAGE)
-
-
-def _seed(me: Party, dealer: int, digests: bytes) -> bytes:
-    """The seed of a dealer's coefficients. All else that it depends on was fixed before the present step."""
-    place = me.seen + me.step.to_bytes(4) + dealer.to_bytes(2)
-    return hashlib.sha256(b"secfc union dealing 1" + place + digests).digest()

@@ -2,7 +2,7 @@
 
 A dealer sends every holder a piece, shares of [x] and of zeros <0>, with a proof (`secfc.sharing.proof`),
 and tells everybody a digest of the proof and all pieces. Coefficients follow from a hash of the digests of
-all pieces, of the dealer, the step and all that was opened before (`_seed`), so no tries are made ahead.
+all pieces, of the dealer, the step and all that was opened before (`seed_of`), so no tries are made ahead.
 Opens nothing. What dealers that may be lost tell all passes through the coordinator, so one that lies cannot
 tell parties different things. Who refuses pieces says so. A dealer that tells parties different digests is
 found in the next step, because all parties note what they got (`secfc.protocol.parties.inbox`).
@@ -26,8 +26,9 @@ from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.sharing.proof import COVERS, agrees, coefficients, sums, with_covers
 from secfc.sharing.shared import Shared
 
-_DIGEST = 32
-_SALT = 32
+_LABEL = b"secfc dealing 2"
+DIGEST = 32
+SALT = 32
 """Random bytes of each piece. Without them a digest of another's piece would confirm a guess of what is
 shared, because t shares, the proof and the guess determine that piece."""
 
@@ -72,15 +73,15 @@ class _Task:
     def roots(self) -> Generator[Wait, dict[int, Data], dict[int, bytes]]:
         """The digest of each dealer that is left. The coordinator passes them on if some may be lost."""
         if not self.may_be_lost:
-            told = yield Wait("root", self.dealers, _DIGEST)
+            told = yield Wait("root", self.dealers, DIGEST)
             return {dealer: bytes(root) for dealer, root in told.items()}
         bits = -(-len(self.sizes) // 8)
-        told = yield Wait("roots", (COORDINATOR,), bits + _DIGEST * len(self.sizes))
+        told = yield Wait("roots", (COORDINATOR,), bits + DIGEST * len(self.sizes))
         data = told[COORDINATOR]
         left = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=len(self.sizes))
-        starts = range(bits, len(data), _DIGEST)
+        starts = range(bits, len(data), DIGEST)
         every = zip(self.dealers, left, starts, strict=True)
-        return {dealer: bytes(data[at : at + _DIGEST]) for dealer, one, at in every if one}
+        return {dealer: bytes(data[at : at + DIGEST]) for dealer, one, at in every if one}
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class _Layout:
         code, of_zeros = me.code, COVERS if zeros else 0
         proof = code.narrow * COVERS + (code.wide - code.ell) * of_zeros
         counts = proof, shared + COVERS, zeros + of_zeros
-        sizes = [_DIGEST * code.n, *(size_of(count, code.primes) for count in counts), _SALT]
+        sizes = [DIGEST * code.n, *(size_of(count, code.primes) for count in counts), SALT]
         return cls(*np.cumsum(sizes).tolist())
 
 
@@ -161,12 +162,12 @@ def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None
 
 def most_told_bytes(n: int) -> int:
     """Most bytes of what the coordinator passes on, where holders deal."""
-    return n * (_DIGEST + n)
+    return n * (DIGEST + n)
 
 
 def most_piece_bytes(n: int, primes: int, values: int) -> int:
     """Most bytes of a piece with so many [x] and as many <0>."""
-    return _DIGEST * n + BYTES_PER_RESIDUE * primes * 2 * (values + COVERS + COVERS * n) + _SALT
+    return DIGEST * n + BYTES_PER_RESIDUE * primes * 2 * (values + COVERS + COVERS * n) + SALT
 
 
 def added(me: Party, parts: list[Floats], size: int) -> Shared:
@@ -188,12 +189,12 @@ def _party(me: Party, task: _Task, segments: Floats | None) -> Half:
             layout = _Layout.of(me, task.sizes[dealer], task.zeros)
             may_be_lost = task.may_be_lost
             came = yield Wait("piece", (dealer,), layout.end, unless_lost=may_be_lost, alone=may_be_lost)
-            if not came and not me.may_refuse:
+            if not came and not me.max_liars:
                 continue
             shares = _checked(me, task, dealer, root, came[dealer]) if came else None
         if shares is not None:
             found[dealer] = shares
-        elif not task.may_be_lost or not me.may_refuse:
+        elif not task.may_be_lost or not me.max_liars:
             text = f"party {dealer} dealt shares that lie on no polynomial of their degree"
             raise CheatError(text, code=Code.BAD_MESSAGE, clients=[dealer])
     if task.may_be_lost:
@@ -211,10 +212,10 @@ def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None
     if task.zeros:
         every.append(me.uniform(code.wide - code.ell, task.zeros + COVERS))
         code.deal_zeros(every[1], me.kernels, pieces[:, layout.shared : layout.zeros].reshape(shape))
-    salts = me.masks.octets(_SALT * code.n)
-    pieces[:, layout.zeros :] = np.frombuffer(salts, np.uint8).reshape(code.n, _SALT)
+    salts = me.masks.octets(SALT * code.n)
+    pieces[:, layout.zeros :] = np.frombuffer(salts, np.uint8).reshape(code.n, SALT)
     digests = b"".join(hashlib.sha256(one[layout.proof :].data).digest() for one in pieces)
-    factors = coefficients(_seed(me, me.number, digests), task.longest(me.number), code.moduli)
+    factors = coefficients(seed_of(me, _LABEL, me.number, digests), task.longest(me.number), code.moduli)
     proofs = [to_bytes(sums(one, factors, code.moduli), code.primes) for one in every]
     begin = b"".join([digests, *proofs])
     pieces[:, : layout.proof] = np.frombuffer(begin, np.uint8)
@@ -232,16 +233,16 @@ def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None
 def _checked(me: Party, task: _Task, dealer: int, root: bytes, data: Data) -> Dealt | None:
     """A holder's shares from another dealer. None if they do not agree with its proof and digests."""
     code, octets = me.code, np.frombuffer(data, dtype=np.uint8)
-    layout, mine = _Layout.of(me, task.sizes[dealer], task.zeros), _DIGEST * (me.number - 1)
+    layout, mine = _Layout.of(me, task.sizes[dealer], task.zeros), DIGEST * (me.number - 1)
     digests, piece = octets[: layout.digests].tobytes(), octets[layout.proof :].data
     if hashlib.sha256(octets[: layout.proof].data).digest() != root:
         return None
-    if hashlib.sha256(piece).digest() != digests[mine : mine + _DIGEST]:
+    if hashlib.sha256(piece).digest() != digests[mine : mine + DIGEST]:
         return None
     if any(me.kernels.refused(planes, code.primes) >= 0 for planes in _planes(me, octets, layout)):
         return None
     shares = _shares(me, octets, layout)
-    factors = coefficients(_seed(me, dealer, digests), task.longest(dealer), code.moduli)
+    factors = coefficients(seed_of(me, _LABEL, dealer, digests), task.longest(dealer), code.moduli)
     try:
         said = _proofs(me, octets[layout.digests : layout.proof])
     except MessageError:
@@ -280,9 +281,9 @@ def _proofs(me: Party, octets: Bytes) -> list[Floats]:
 
 def _teller(me: Party, task: _Task) -> Half:
     """Pass on what dealers tell everybody, but for those that are lost."""
-    told = yield Wait("root", task.dealers, _DIGEST, unless_lost=True)
+    told = yield Wait("root", task.dealers, DIGEST, unless_lost=True)
     left = np.packbits([dealer in told for dealer in task.dealers]).tobytes()
-    me.tell("roots", left + b"".join(told.get(dealer, bytes(_DIGEST)) for dealer in task.dealers))
+    me.tell("roots", left + b"".join(told.get(dealer, bytes(DIGEST)) for dealer in task.dealers))
 
 
 def _refusals(me: Party, task: _Task) -> Half:
@@ -310,12 +311,12 @@ def _witness(me: Party, task: _Task) -> Half:
         said = np.unpackbits(rows, axis=1, count=me.code.n)
         every = ((j, holder) for holder in me.roles.holders for j in roots)
         refused = frozenset((j, holder) for j, holder in every if said[holder - 1, j - 1])
-    if me.may_refuse:
+    if me.max_liars:
         return tuple(roots), refused
     return tuple(roots.keys() - {dealer for dealer, _ in refused}), frozenset()
 
 
-def _seed(me: Party, dealer: int, digests: bytes) -> bytes:
+def seed_of(me: Party, label: bytes, dealer: int, digests: bytes) -> bytes:
     """The seed of a dealer's coefficients. All else that it depends on was fixed before the present step."""
-    keys = me.seen + me.step.to_bytes(4) + dealer.to_bytes(2)
-    return hashlib.sha256(b"secfc dealing 2" + keys + digests).digest()
+    place = me.seen + me.step.to_bytes(4) + dealer.to_bytes(2)
+    return hashlib.sha256(label + place + digests).digest()

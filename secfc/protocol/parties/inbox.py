@@ -184,9 +184,10 @@ class Inbox:
         return not any(wanted.tag in held.get(sender, ()) for sender in wanted.senders)
 
     def missing(self, wanted: Wait) -> list[int]:
-        """Senders whose message is not there."""
+        """Senders whose message is not there, with those that are lost only if the half cannot do without."""
         held = self._held.get(self._step, {})
-        return [j for j in wanted.senders if wanted.tag not in held.get(j, ()) and j not in self.lost]
+        without = self.lost if wanted.unless_lost or wanted.enough is not None else frozenset[int]()
+        return [j for j in wanted.senders if wanted.tag not in held.get(j, ()) and j not in without]
 
     def can_have(self, wanted: Wait) -> bool:
         """Whether enough of these messages are there or may still come."""

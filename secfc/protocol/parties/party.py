@@ -124,11 +124,6 @@ class Party:
         return self.number in self.roles.evaluators
 
     @property
-    def may_refuse(self) -> bool:
-        """Whether holders go on without shares that they refuse."""
-        return self.max_liars > 0
-
-    @property
     def seen(self) -> bytes:
         """A digest of all that was opened to everybody before the present step."""
         return self._seen

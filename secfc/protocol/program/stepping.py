@@ -69,6 +69,11 @@ class Stepping:
     def __repr__(self) -> str:
         return f"Stepping({self.me!r})"
 
+    @property
+    def is_stuck(self) -> bool:
+        """Whether too few shares that it waits for can still come."""
+        return not self.ended and not all(map(self.me.inbox.can_have, self.me.waits))
+
     def take(self, message: Step | StepReport | StepNotice) -> None:
         """Keep letters until their step. MessageError, with nothing changed, for one that cannot be used."""
         sender = message.sender
