@@ -48,6 +48,7 @@ ATTACKS = {
     "q-sorted": "party that chooses its rows: others' sorted values of a column from own labels, by runs",
     "q-rows": "party that chooses its rows: others' rows from own labels and random first sets, by runs",
     "q-sum": "party that chooses its rows: the sum of others' rows from own labels, by runs",
+    "q-farthest": "party that chooses its rows: the largest of others' values from own labels, by runs",
     "r-rounds": "one comparer that lies: rows of others from empty sets, by rounds",
     "s-centres": "party that chooses new rows: centres from the labels of these, by predictions",
 }
@@ -205,6 +206,20 @@ def _own_labels(size: Size) -> Iterator[AttackRow]:
             yield from of("q-rows", own_labels.row_errors, PLACED, runs=(m // 4, m // 2, m), **more, **given)
         more = {"share": share, "others": m}
         yield from of("q-sum", own_labels.sum_errors, OF_RANGE, runs=range(6), **more, **given)
+    for share in size.own_shares:
+        yield from _by_start(size, {"share": share, "others": m}, given)
+
+
+def _by_start(size: Size, of_rows: dict[str, Any], given: dict[str, Any]) -> Iterator[AttackRow]:
+    """What runs tell whose first rows k-means++ draws, and a row that random first sets tell instead."""
+    of, drawn, runs = own_labels.by_own_labels, {**of_rows, "init": "k-means++"}, range(6)
+    for k in (2, 4):
+        more, after = {**drawn, "d": 1, "k": k}, (0, 1, 2, size.runs, 3 * size.runs)
+        yield from of("q-sorted", own_labels.sorted_errors, PLACED, runs=after, **more, **given)
+    yield from of("q-sum", own_labels.sum_errors, OF_RANGE, runs=runs, **drawn, **given)
+    for init in ("random", "k-means++"):
+        more = {**of_rows, "max_iter": 1, "init": init}
+        yield from of("q-farthest", own_labels.farthest_errors, OF_RANGE, runs=range(4), **more, **given)
 
 
 def _predictions(size: Size) -> Iterator[AttackRow]:

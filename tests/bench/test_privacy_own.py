@@ -43,6 +43,17 @@ class TestChosenRows:
         assert errors[1] > 0.01
         assert errors[-1] < 1e-3
 
+    def test_they_tell_it_also_if_rows_are_drawn(self):
+        found = own_labels.sum_errors(np.random.default_rng(1), share=1 / 3, others=200, init="k-means++")
+        assert list(islice(found, 8))[-1] < 0.1
+
+    def test_random_first_sets_tell_the_largest_value_in_one_iteration_and_drawn_rows_do_not(self):
+        given = {"share": 0.5, "others": 400, "max_iter": 1}
+        for init in ("random", "k-means++"):
+            errors = own_labels.farthest_errors(np.random.default_rng(1), init=init, **given)
+            before, *_, last = islice(errors, 4)
+            assert last < 1e-4 if init == "random" else last == before
+
 
 def test_empty_sets_tell_a_lying_dealer_a_bit_of_a_column_in_two_rounds():
     rows = list(own_comparer.by_rounds(others=30, k=4, d=1, bits=10, seed=1))
