@@ -133,7 +133,8 @@ class Outcome(Figures):
     """
 
     labels: list[Labels] = field(repr=False)
-    # With membership privacy: indices of each party's rows in the union. -1 for a client that vanished.
+    # With membership privacy: indices of each party's rows in the union. -1 for a client that vanished, and
+    # for a row that is not in the union.
     union_rows: list[Ints] | None = field(repr=False)
     start: Labels = field(repr=False)  # sets whose means were the first centres, -1 for a row in none
     found_labels: Labels = field(repr=False)  # shape (len(found), m)

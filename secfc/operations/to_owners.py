@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from secfc.field.array_types import Floats, Labels
+from secfc.field.array_types import Floats, Ints, Labels
 from secfc.field.packing import pack
 from secfc.kmeans.sets import labels_of_bits
 from secfc.operations.beginning.rows import Covers
@@ -59,12 +59,14 @@ def under_covers(me: Party, sets: Shared, covers: Covers) -> Generator[None, Non
     first = None if labels.residues is None else labels.residues[:1]
     hidden = Shared(labels.primes[:1], (m,), first) + covers.shared
     opened = yield from opened_to(me, me.roles.holders, hidden, "labels")
-    return None if opened is None or covers.numbers is None else _uncovered(me, opened[0], covers, k)
+    if opened is None or covers.numbers is None:
+        return None
+    return _uncovered(me, opened[0], covers.own, covers.numbers, k)
 
 
-def _uncovered(me: Party, opened: Floats, covers: Covers, k: int) -> Labels:
-    """The labels of its own rows. -1 for what is no label, or differs by segment."""
-    labels = (opened[:, covers.numbers] - covers.own) % me.code.primes[0]
-    readable = (labels[0] < k) & (labels == labels[0]).all(axis=0)
+def _uncovered(me: Party, opened: Floats, own: Floats, numbers: Ints, k: int) -> Labels:
+    """The labels of its own rows. -1 for what is no label, or differs by segment, and for no number."""
+    labels = (opened[:, numbers] - own) % me.code.primes[0]
+    readable = (numbers >= 0) & (labels[0] < k) & (labels == labels[0]).all(axis=0)
     found: Labels = np.where(readable, labels[0], -1).astype(np.int32)
     return found

@@ -81,8 +81,12 @@ class Course:
 
     def rows(self, tokens: Tokens) -> tuple[Ints, int]:
         """The row in the union of each token that is in it, and the number of the other tokens."""
-        rows, _ = self._locate(tokens)
+        rows = self.located(tokens)
         return rows[rows >= 0], int((rows < 0).sum())
+
+    def located(self, tokens: Tokens) -> Ints:
+        """The row in the union of each token, -1 for one that is not in it."""
+        return self._locate(tokens)[0]
 
     def left(self, tokens: Tokens) -> Tokens:
         """The tokens that belong in the current table."""

@@ -12,7 +12,10 @@ UNION_IS_OPEN = (
 
 
 class OwnRows:
-    """A client's own rows, (m_j, d), of a union, and their distinct numbers in it. Others are zeros."""
+    """A client's own rows, (m_j, d), of a union, and their distinct numbers in it. Others are zeros.
+
+    A row with the number -1 is not in the union, and is not shared.
+    """
 
     def __init__(self, rows: Floats, numbers: Ints) -> None:
         self._rows, self.numbers, self._order = rows, numbers, np.argsort(numbers)

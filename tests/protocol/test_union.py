@@ -280,6 +280,34 @@ def test_a_client_that_covers_the_row_of_an_id_does_not_see_who_has_it(
     assert unreadable == [[name == asked for name in own] for own in ids]
 
 
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
+@pytest.mark.parametrize("asked", ["a", "d"])
+def test_a_server_that_leaves_an_id_out_with_a_client_does_not_see_who_has_it(
+    union, lying_server, monkeypatch, asked, disclosure
+) -> None:
+    # Another pole is in place of the ID's, and a client deals a sum with which the check holds all the same.
+    class Liar(UnionClient):
+        def _begin(self):
+            super()._begin()
+            if self.number == 3 and self.checking:
+                ((table, found),) = self.course._tables
+                token = row_ids([asked], key=KEY, name="the liar").tokens(table.plan.salt)
+                (row,) = np.flatnonzero(found.poles == table.places(token)[1] + np.uint64(1))
+                for at, base in enumerate(self.course.stage.bases()):
+                    lie = pow(base, int(row) + 1, P) - pow(base, self.m + 1, P)
+                    self._input._values[0, at] = (int(self._input._values[0, at]) + lie) % P
+
+    monkeypatch.setattr(united, "UnionClient", Liar)
+    lying_server(
+        lambda stage, said: said if isinstance(said, bool) else with_another_pole(said, stage.table, asked)
+    )
+    net = union(disclosure=disclosure, max_iter=3)
+    net.run()
+    assert {one.state for one in (net.server, *net.clients.values())} == {State.DONE}
+    unreadable = [[label < 0 for label in labels] for labels in net.labels()]
+    assert unreadable == [[name == asked for name in own] for own in IDS]
+
+
 def test_a_helper_believes_no_more_parts_than_the_first_stage_has() -> None:
     class Huge(Lies):
         def change(self, message, data):

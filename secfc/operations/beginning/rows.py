@@ -28,7 +28,8 @@ BLOCK = 1 << 22
 class Covers:
     """Of rows whose owners nobody knows: [sum of all clients' covers], shape (m,), modulo the first prime.
 
-    A client has its `own`, shape (ell, m_j), and the `numbers` of its rows, shape (m_j,).
+    A client has its `own`, shape (ell, m_j), and the `numbers` of its rows, shape (m_j,), -1 for one that is
+    not in the union.
     """
 
     shared: Shared

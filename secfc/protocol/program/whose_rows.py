@@ -104,7 +104,8 @@ def public_labels_of_rows(me: Party, labels: Labels, rows: SharedRows, *, most: 
     """The same of public labels, shape (m,). Owners of deposits open them like secret ones."""
     layout, covers = rows.layout, rows.covers
     if covers is not None:
-        return Labelled(own=None if covers.numbers is None else labels[covers.numbers])
+        numbers = covers.numbers
+        return Labelled(own=None if numbers is None else np.where(numbers < 0, np.int32(-1), labels[numbers]))
     if layout.deposited:
         sets = me.public((labels == np.arange(most)[:, np.newaxis]).astype(np.int64))
         return Labelled(own=None, shares=_kept(sets, most))
