@@ -6,10 +6,12 @@ from support.union import plan_for, random_elements, tokens_of
 from support.unite import unite
 
 from secfc.crypto.randomness import MaskSource
-from secfc.errors import UnionError
+from secfc.errors import DuplicateIdError, UnionError
+from secfc.lagrange.basis import basis_residues
 from secfc.psu.course import Course
 from secfc.psu.found import OVERFULL, Found
 from secfc.psu.plan import UnionPlan
+from secfc.psu.prime import P
 from secfc.psu.roles import UnionClient, UnionServer
 from secfc.psu.stages import CheckStage
 
@@ -138,3 +140,55 @@ def test_a_client_finds_a_false_share_of_the_check_itself() -> None:
     opened[4] = random_elements(opened[4].shape, 1)
     with pytest.raises(UnionError, match=r"contradict each other \(client 4\)"):
         clients[0].unique(opened)
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Which numbers of each check are 0. Client 2 deals sums as if IDs that it guesses were held once."""
+    found = []
+
+    def of(*guesses):
+        begin, values, left = UnionClient._begin, UnionServer._values, iter(guesses)
+
+        def guessing(self):
+            begin(self)
+            if self.number == 2 and self.checking:
+                for at, (base, guess) in enumerate(zip(self.course.stage.bases(), next(left), strict=True)):
+                    (row,), _ = self.course.rows(tokens_of([[guess]])[0])
+                    lie = int(self._input._values[0, at]) - pow(base, int(row) + 1, P)
+                    self._input._values[0, at] = lie % P
+
+        def noted(self, shares):
+            numbers = values(self, shares)
+            if self.checking:
+                found.append((numbers[0] == 0).tolist())
+            return numbers
+
+        monkeypatch.setattr(UnionClient, "_begin", guessing)
+        monkeypatch.setattr(UnionServer, "_values", noted)
+        return found
+
+    return of
+
+
+@pytest.mark.parametrize("guesses", [(6, 7, 8, 9), (7, 8, 6, 9), (7, 8, 9, 6)])
+def test_a_false_sum_tells_whether_an_id_is_the_only_one_that_is_held_twice(opened, guesses) -> None:
+    # The threat model says that a run answers four such guesses.
+    found, parties = opened(guesses[:2], guesses[2:]), [[3, 6], [7], [4, 8], [9], [6, 5]]
+    with pytest.raises(DuplicateIdError):
+        unite(plan_for(parties), tokens_of(parties))
+    assert [zero for check in found for zero in check] == [guess == 6 for guess in guesses]
+
+
+def test_who_sees_the_others_shares_of_the_check_opens_0_where_no_share_is_to_spare(monkeypatch) -> None:
+    parties, unique = [[1, 2], [3], [4, 2]], UnionServer.unique
+
+    def last(self, shares):  # clients send each other these shares, so one can send its own last
+        weights = basis_residues(self._sharing.alpha, self._sharing.beta[:1], P)[0]
+        others = sum(weights[j - 1] * shares[j].astype(object) for j in (1, 3))
+        wrong = (-others * pow(weights[1], -1, P) % P).astype(np.uint64)
+        return unique(self, {**shares, 2: wrong})
+
+    monkeypatch.setattr(UnionServer, "unique", last)
+    found = unite(plan_for(parties), tokens_of(parties))
+    assert found.rows[0][1] == found.rows[2][1]
