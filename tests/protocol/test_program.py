@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.dealing import deal_wrongly
 from support.recorded import recorded_noise
-from support.wire import Wire
+from support.wire import UnionWire, Wire
 
 import secfc
 from plaintext_baselines import ExactLloyd
@@ -580,3 +580,24 @@ def test_a_server_that_tells_others_refusals_that_a_holder_has_not_sent_is_found
 
     with pytest.raises(CheatError, match=r"the server told others what party 5 refuses"):
         net.run(drop=drop)
+
+
+@pytest.mark.parametrize("union", [False, True])
+def test_a_digest_that_the_server_changes_accuses_nobody(union):
+    """It passes on what owners tell of their pieces. So their owner need not have lied."""
+    net = (UnionWire if union else Wire)(ROWS, disclosure="labels")
+
+    def drop(message):
+        if not isinstance(message, StepNotice):
+            return False
+        letters = [(place, bytearray(data)) for place, data in letters_of(message.data)]
+        for place, data in letters:
+            if place.tag == "roots":
+                data[-1] ^= 1  # of client 5
+        net.deliver(replace(message, data=packed(letters)))
+        return True
+
+    text = "^party 5 dealt shares that .* of their degree, or the server told another digest of them$"
+    with pytest.raises(CheatError, match=text) as error:
+        net.run(drop=drop)
+    assert error.value.clients == ()

@@ -184,19 +184,19 @@ def _party(me: Party, task: _Task, segments: Floats | None) -> Half:
     roots, found = (yield from task.roots()), dict[int, Dealt]()
     for dealer, root in roots.items():
         if own is not None and dealer == me.number:
-            shares = own[1] if own[0] == root else None
+            is_of_root, shares = own[0] == root, own[1]
         else:
             layout = _Layout.of(me, task.sizes[dealer], task.zeros)
             may_be_lost = task.may_be_lost
             came = yield Wait("piece", (dealer,), layout.end, unless_lost=may_be_lost, alone=may_be_lost)
             if not came and not me.max_liars:
                 continue
-            shares = _checked(me, task, dealer, root, came[dealer]) if came else None
-        if shares is not None:
+            is_of_root = bool(came) and hashlib.sha256(came[dealer][: layout.proof]).digest() == root
+            shares = _checked(me, task, dealer, came[dealer]) if is_of_root else None
+        if is_of_root and shares is not None:
             found[dealer] = shares
         elif not task.may_be_lost or not me.max_liars:
-            text = f"party {dealer} dealt shares that lie on no polynomial of their degree"
-            raise CheatError(text, code=Code.BAD_MESSAGE, clients=[dealer])
+            raise _no_polynomial(dealer, may_be_told_falsely=task.may_be_lost and not is_of_root)
     if task.may_be_lost:
         refused = roots.keys() - found.keys()
         me.send(COORDINATOR, "refused", np.packbits([j in refused for j in me.roles.holders]).tobytes())
@@ -230,13 +230,20 @@ def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None
     return root, _without_covers(_shares(me, pieces[me.number - 1], layout)) if me.holds else None
 
 
-def _checked(me: Party, task: _Task, dealer: int, root: bytes, data: Data) -> Dealt | None:
+def _no_polynomial(dealer: int, *, may_be_told_falsely: bool) -> CheatError:
+    """Names the dealer, but where the coordinator that passes digests on may have changed its digest."""
+    text = f"party {dealer} dealt shares that lie on no polynomial of their degree"
+    if may_be_told_falsely:
+        text = f"{text}, or the server told another digest of them"
+        return CheatError(text, code=Code.BAD_MESSAGE)
+    return CheatError(text, code=Code.BAD_MESSAGE, clients=[dealer])
+
+
+def _checked(me: Party, task: _Task, dealer: int, data: Data) -> Dealt | None:
     """A holder's shares from another dealer. None if they do not agree with its proof and digests."""
     code, octets = me.code, np.frombuffer(data, dtype=np.uint8)
     layout, mine = _Layout.of(me, task.sizes[dealer], task.zeros), DIGEST * (me.number - 1)
     digests, piece = octets[: layout.digests].tobytes(), octets[layout.proof :].data
-    if hashlib.sha256(octets[: layout.proof].data).digest() != root:
-        return None
     if hashlib.sha256(piece).digest() != digests[mine : mine + DIGEST]:
         return None
     if any(me.kernels.refused(planes, code.primes) >= 0 for planes in _planes(me, octets, layout)):
