@@ -17,7 +17,7 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.row_layout import Layout, check_told, planned_rows
 from secfc.protocol.messages import KINDS, BetweenClients, Hello, Message, Plan, Step
-from secfc.protocol.messages.accepted import Sizes, check_envelope
+from secfc.protocol.messages.accepted import MOST_EARLY_BYTES, Sizes, check_envelope
 from secfc.protocol.messages.wire import Envelope
 from secfc.protocol.program.whole_run import Brought
 from secfc.protocol.program.whose_rows import given_by
@@ -80,10 +80,15 @@ class ClientIdentify(ClientPhase):
         return None if start is None else self._context.job.told_start(start)
 
     def step(self, message: Message) -> list[Message]:
-        """Keep a message that arrived before the plan. MessageError for too many of its sender."""
+        """Keep a message that arrived before the plan. MessageError for too many of its sender, or bytes."""
         assert isinstance(message, Step)
-        if sum(one.sender == message.sender for one in self.early) >= MOST_EARLY:
+        sizes = [len(one.sealed.payload) for one in self.early if one.sender == message.sender]
+        if len(sizes) >= MOST_EARLY:
             raise MessageError(f"Step: more than {MOST_EARLY} of party {message.sender} before the program")
+        if sum(sizes) + len(message.sealed.payload) > MOST_EARLY_BYTES:
+            raise MessageError(
+                f"Step: more than {MOST_EARLY_BYTES} bytes of party {message.sender} before the program"
+            )
         self.early.append(message)
         return []
 

@@ -23,6 +23,7 @@ from secfc.errors import (
     SealError,
     TooManyFaultsError,
 )
+from secfc.protocol import client as client_file
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Plan, Step, StepNotice, StepReport
 from secfc.protocol.messages.wire import envelope_of
@@ -519,6 +520,23 @@ def test_of_steps_before_the_plan_few_are_kept():
         net.clients[4].receive(early)
     with pytest.raises(MessageError, match=r"^Step: more than 8 of party 2 before the program$"):
         net.clients[4].receive(early)
+
+
+def test_of_steps_before_the_plan_few_bytes_are_kept(monkeypatch):
+    """The rows of all parties are not known yet, so their sizes follow from the most rows of any job."""
+    monkeypatch.setattr(client_file, "MOST_EARLY_BYTES", 100)
+    net = net_of()
+    plan, client = net.hold(Plan, recipient=4), net.clients[4]
+    assert client.sizes.most_bytes(Step) < 1 << 27
+
+    def early(sender):
+        sealed = net.seal(sender, 4, 0, bytes(44))
+        return Step(run=plan.run, sender=sender, recipient=4, place=0, sealed=sealed)
+
+    client.receive(early(2))
+    with pytest.raises(MessageError, match=r"^Step: more than 100 bytes of party 2 before the program$"):
+        client.receive(early(2))
+    client.receive(early(3))
 
 
 def test_the_server_is_sent_no_share_of_a_label_and_others_are_sent_their_own_alone(monkeypatch):

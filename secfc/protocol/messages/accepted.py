@@ -82,6 +82,10 @@ def check_envelope(message: Message, *, run: bytes, me: int, job: Job, state: St
         raise MessageError(f"{kind}: round {message.round}, this type has none")
 
 
+MOST_EARLY_BYTES = 1 << 26
+"""Bytes of messages of a party that are kept until the plan: more than it deals at a time."""
+
+
 class Sizes:
     """The most bytes of a job's messages. Until the rows of all parties are planned they follow from the job.
 
@@ -95,13 +99,14 @@ class Sizes:
             primes = len(PRIMES)
         else:
             rows, primes = planned.m, job.residues(planned.weight)
+        step = most_step_bytes(job, rows, primes)
         self._largest = Largest(
             k=job.k,
             parties=job.parties,
             rows=rows,
             weighted=job.rows.weighted,
             labelled=job.method.init == "labels",
-            step=most_step_bytes(job, rows, primes),
+            step=min(step, MOST_EARLY_BYTES) if planned is None else step,
             step_report=most_report_bytes(job, rows, primes),
         )
 
