@@ -11,6 +11,7 @@ from fractions import Fraction
 from secfc.crypto.handshake import Session
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, TooManyFaultsError
+from secfc.errors.codes import Code
 from secfc.field.array_types import Ints, Labels
 from secfc.kernels import Choose
 from secfc.kmeans.clustering import LabelResult
@@ -25,6 +26,7 @@ from secfc.protocol.program.stepping import Stepping, letters_of
 from secfc.protocol.program.whole_run import Brought
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
+from secfc.sharing.own_rows import UNION_IS_OPEN
 from secfc.sharing.unread import Pair, open_pairs
 
 _WITH_OTHERS = {"rows", "root", "union opened"}
@@ -119,8 +121,8 @@ class ServerProgram(ServerPhase):
     def overdue(self, carried: Carried) -> tuple[int, ...]:
         """Clients that have not sent a piece; then as `awaited`.
 
-        TooManyFaultsError if all are behind, because those who compare keep others waiting, and their
-        messages to each other do not show which of them does.
+        TooManyFaultsError if all are behind, because a client of a union, or those who compare, keep others
+        waiting, and their messages to each other do not show which of them does.
         """
         job, gathering = self.context.job, self.context.gathering
         alike = [j for j in gathering.present if j not in job.comparers]
@@ -130,6 +132,12 @@ class ServerProgram(ServerPhase):
             return tuple(late)
         me = self._steps.me
         of_others = [wait for wait in me.waits if wait.senders != (SERVER,)]
+        if of_others and all(wait.tag == "union opened" and me.inbox.has_none(wait) for wait in of_others):
+            raise TooManyFaultsError(
+                "nobody sends anything: a client keeps the others waiting while a union is found, and it is "
+                f"not known which{UNION_IS_OPEN}",
+                code=Code.UNION_OPENED,
+            )
         # Owners deal without having waited for others, and a union is found without those who compare.
         alone = ("root", True), ("union opened", False)
         owed = [wait for wait in of_others if (wait.tag, wait.unless_lost) not in alone]

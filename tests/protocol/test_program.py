@@ -193,6 +193,17 @@ class TestOverdue:
         assert error.value.clients == (1, 2, 3)
         assert net.server.faults.absent == ()
 
+    @pytest.mark.parametrize("disclosure", ["coded", "labels"])
+    def test_nobody_is_blamed_if_a_client_of_a_union_keeps_all_waiting(self, disclosure):
+        def dropped(message):
+            return isinstance(message, Step) and (message.sender, message.recipient) == (4, 5)
+
+        text = "^nobody sends anything: a client keeps the others waiting .* it is not known which"
+        net = UnionWire(ROWS, disclosure=disclosure)
+        with pytest.raises(TooManyFaultsError, match=text) as error:
+            self.run_without(net, dropped)
+        assert error.value.clients == ()
+
     def test_an_owner_that_does_not_deal_is_named(self):
         net = net_of()
         net.run(drop=lambda message: isinstance(message, StepReport) and message.sender == 4)
