@@ -19,7 +19,7 @@ from secfc.agreement.statement import Summary
 from secfc.drivers.sites.participant import CENTRES, LABELS, SIZES, SPREADS
 from secfc.errors import AgreementError, DataError, ParameterError, SecFCError
 from secfc.field.array_types import Floats, Labels
-from secfc.kmeans.sets import set_sizes
+from secfc.kmeans.sets import set_sizes, unreadable
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.summary import SUMMARY as PREPARATION
 from secfc.prepare.summary import read_summary as read_preparation
@@ -59,7 +59,7 @@ def write_agreed_report(
     party = None if site is None or agreement.helps(site.party) else agreement.names.index(site.party)
     labels = None
     if site is not None and party is not None and record.result is not None:
-        labels = _own_labels(record, site, party)
+        labels = _own_labels(record, job, site, party)
     opened = _opened(record, agreement, site)
     runs = {one.statement.run for one in summary.statements}
     page = Page(
@@ -78,6 +78,7 @@ def write_agreed_report(
             opened,
             agreement,
             _own_fit(opened, agreement, site, labels),
+            _unread(site, labels),
         ),
         learned=[]
         if record.costs is None
@@ -100,22 +101,25 @@ def _by_party(
     return found
 
 
-def _own_labels(record: CoordinatorSchema, site: Site, party: int) -> Labels:
-    """The labels that the site has of the run, shape (m_j,); their sizes are those that the record tells."""
+def _own_labels(record: CoordinatorSchema, job: Job, site: Site, party: int) -> Labels:
+    """The labels that the site has of the run, shape (m_j,); their sizes are those that the record tells.
+
+    Own labels that could not be read are -1.
+    """
     result = record.result
     assert result is not None
-    path, k = site.results / str(record.run) / LABELS, result.k
+    path, k, least = site.results / str(record.run) / LABELS, result.k, -1 if job.own_labels else 0
     labels, sizes = np.empty(0, dtype=np.int32), list[int]()
     try:  # a site without IDs has row numbers there; labels are the last column
         column = load_table(path).columns[-1].to_numpy()
         # Without rows there are no types.
-        if not column.size or (column.dtype.kind == "i" and column.min() >= 0 and column.max() < k):
+        if not column.size or (column.dtype.kind == "i" and column.min() >= least and column.max() < k):
             labels = column.astype(np.int32)
             sizes = set_sizes(labels, k).tolist()
     except (ValueError, IndexError):
         pass  # refused below
     if result.sizes is None:
-        wrong = result.counts is not None and sum(sizes) != result.counts[party]
+        wrong = result.counts is not None and labels.size != result.counts[party]
     else:
         wrong = sum(sizes) > sum(result.sizes) if result.by_party is None else sizes != result.by_party[party]
     if len(sizes) != k or wrong:
@@ -170,8 +174,14 @@ def _own_fit(
             own = own.prepared(opened.preparation, name=site.party)
     except SecFCError:
         return []
-    rows = own.table.rows
-    return fit_of(rows, labels, opened.centres) if len(rows) == len(labels) else []
+    rows, readable = own.table.rows, labels >= 0
+    return fit_of(rows[readable], labels[readable], opened.centres) if len(rows) == len(labels) else []
+
+
+def _unread(site: Site | None, labels: Labels | None) -> list[str]:
+    """What the site is told of its labels that are -1."""
+    told = "" if labels is None else unreadable(labels)
+    return [f"{site.party}: {told}."] if site is not None and told else []
 
 
 def _sizes(path: Path, k: int) -> list[int]:
@@ -200,6 +210,7 @@ def _figures(
     opened: _Opened | None,
     agreement: Agreement,
     fit: list[Fit],
+    unread: list[str],
 ) -> Figures:
     told = result.sizes or result.counts
     known = {
@@ -217,5 +228,6 @@ def _figures(
             columns=opened.preparation or list(agreement.columns),
         ),
         "fit": fit,
+        "unreadable": unread,
     }
     return Figures(**shared(result, Figures) | known)

@@ -278,6 +278,14 @@ def test_that_copy_has_how_well_its_own_rows_fit(opened, tmp_path):
     assert re.findall(r'<td class="n">(\d+)</td>', table) == [str(one.rows) for one in wanted]
 
 
+def test_that_copy_says_which_of_its_labels_could_not_be_read(opened, tmp_path):
+    text = own_copy(opened, "north", tmp_path, labels=(r",1\n", ",-1\n"))
+    labels = results_of(opened, "north")[1]
+    assert f"north: 1 of {labels.size} labels are -1: a party lied, and they cannot be read." in text
+    assert sizes_on(text)[0] == [(labels == 0).sum(), (labels == 1).sum() - 1]
+    assert "<h3>Own rows</h3>" in text
+
+
 @pytest.mark.parametrize("left", [0, 5])
 def test_rows_that_are_no_more_those_of_the_run_leave_it_out_and_say_so(opened, tmp_path, left):
     path = opened.folder / "north.csv"
