@@ -20,7 +20,10 @@ def labels_of_bits(bits: Floats) -> Labels:
 def unreadable(labels: Labels) -> str:
     """What an owner, and nobody else, is told of labels of its rows that are -1. Empty if there are none."""
     count = int((labels < 0).sum())
-    return f"{count} of {labels.size} labels are -1: a party lied, and they cannot be read" if count else ""
+    if not count:
+        return ""
+    text = f"{count} of {labels.size} labels are -1: a party lied, and they cannot be read"
+    return f"{text}; a prediction with these labels would tell all parties which rows these are"
 
 
 def set_sizes(sets: Labels, k: int) -> Ints:

@@ -314,7 +314,10 @@ def test_labels_that_cannot_be_read_are_told_to_the_site_alone(organisations, mo
     report = party.end("")
     results = organisations.result("south")
     assert organisations.labels_by_id("south")["south-1"] == -1
-    told = f"1 of {labels.size} labels are -1: a party lied, and they cannot be read\n"
+    told = (
+        f"1 of {labels.size} labels are -1: a party lied, and they cannot be read; a prediction with these "
+        "labels would tell all parties which rows these are\n"
+    )
     assert (results / "unreadable.txt").read_text() == told
     assert organisations.statement("south")["ended"] == "complete"
     assert "label" not in json.dumps(report) + caplog.text

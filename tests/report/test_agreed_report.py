@@ -281,7 +281,7 @@ def test_that_copy_has_how_well_its_own_rows_fit(opened, tmp_path):
 def test_that_copy_says_which_of_its_labels_could_not_be_read(opened, tmp_path):
     text = own_copy(opened, "north", tmp_path, labels=(r",1\n", ",-1\n"))
     labels = results_of(opened, "north")[1]
-    assert f"north: 1 of {labels.size} labels are -1: a party lied, and they cannot be read." in text
+    assert f"north: 1 of {labels.size} labels are -1: a party lied, and they cannot be read; " in text
     assert sizes_on(text)[0] == [(labels == 0).sum(), (labels == 1).sum() - 1]
     assert "<h3>Own rows</h3>" in text
 
