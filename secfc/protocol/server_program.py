@@ -198,8 +198,7 @@ class ServerProgram(ServerPhase):
     def _ended(self, messages: list[Message]) -> list[Message]:
         """The messages to those who came. The result is kept if the program has ended."""
         messages = [one for one in messages if one.recipient not in self._uninvited]
-        if not self.context.job.comparers:
-            self._check_answers()
+        self._check_answers()
         found = self._steps.result
         if found is not None:
             self.outcome, self.found, self.state = found.result, found.results, State.DONE
@@ -208,7 +207,7 @@ class ServerProgram(ServerPhase):
         return messages
 
     def _check_answers(self) -> None:
-        """TooManyFaultsError if answers that it waits for cannot come."""
+        """TooManyFaultsError if shares that it waits for cannot come: it would wait for nobody."""
         if self._steps.is_stuck:
             raise TooManyFaultsError(
                 f"round {self._round}: too few clients are left to decode and to locate wrong answers; "

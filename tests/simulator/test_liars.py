@@ -1,9 +1,11 @@
 """Liars through unreadable shares, and one more than a job tolerates."""
 
+import re
+
 import numpy as np
 import pytest
 from simulator.cases import Case, draw_beyond, run
-from simulator.faults import Scenario
+from simulator.faults import Fault, Scenario
 from simulator.lying import Lie
 from simulator.oracle import broken_promises
 
@@ -112,3 +114,20 @@ def test_shares_that_other_clients_cannot_read_end_a_run_without_spare_clients_a
         "too few clients are left whose shares can be read; without: client 6"
     )
     assert broken_promises(drawn, ending) == []
+
+
+def test_a_run_of_which_the_server_alone_lacks_shares_ends():
+    """All others have those of client 5, and end. The server waited for nobody."""
+    drawn = kept(
+        [2, 3, 2, 3, 2],
+        liars={5},
+        lies=(lie(5, "share", "unseen", towards=(0,)),),
+        faults=(Fault(kind="crash", client=4, at=40),),
+        seed=3,
+        **{"k": 2, "t": 1, "precision": 12, "max_liars": 1, "max_iter": 2, "init": "random"},
+        **{"disclosure": "labels", "comparers": (6, 7, 8)},
+    )
+    ending = run(drawn)
+    text = r"^round \d: too few clients are left to decode .*; absent: client 4$"
+    assert re.match(text, str(ending.error))
+    assert (ending.faults.absent, ending.faults.liars) == ((4,), ())
