@@ -8,7 +8,6 @@ import numpy as np
 
 from secfc.errors import ParameterError
 from secfc.field.array_types import Ints
-from secfc.field.residues import MAX_ROWS
 from secfc.psu.prime import Elements, P, add, multiply
 from secfc.psu.tokens import SALT_BYTES, Tokens
 
@@ -56,11 +55,7 @@ class UnionPlan:
     salt: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.cap, bool) or not isinstance(self.cap, int):
-            raise ParameterError(f"ids_cap: an integer is needed, {type(self.cap).__name__} was given")
-        if not 1 <= self.cap <= MAX_ROWS:
-            raise ParameterError(f"ids_cap: 1 to {MAX_ROWS} IDs are possible, {self.cap} was given")
-        if not isinstance(self.salt, bytes) or len(self.salt) != SALT_BYTES:
+        if len(self.salt) != SALT_BYTES:
             raise ParameterError(f"salt: {SALT_BYTES} bytes are needed")
 
     def public_elements(self, purpose: str, stage: int, count: int) -> list[int]:

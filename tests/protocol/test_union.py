@@ -138,9 +138,15 @@ def roles(monkeypatch):
     made = {}
 
     class Noted(UnionClient):
+        opened = 0
+
         def __init__(self, **given):
             super().__init__(**given)
             made[self.number] = self
+
+        def opening(self, part, dealt):
+            self.opened += 1
+            return super().opening(part, dealt)
 
     monkeypatch.setattr(united, "UnionClient", Noted)
     return made
@@ -164,7 +170,7 @@ def test_a_server_cannot_ask_one_client_for_an_id_by_another_union(union, roles,
     net = union()
     with pytest.raises(CheatError, match=r"^party \d saw other numbers opened before step 3$"):
         net.run(drop=OtherPole(net, StepNotice, 1))
-    assert all(role.checking and not role.settled for role in roles.values())
+    assert all(role.checking and role.opened == 1 for role in roles.values())
 
 
 @pytest.fixture
@@ -173,9 +179,11 @@ def lying_server(monkeypatch):
 
     def change(to):
         class Liar(UnionServer):
-            def conclude(self):
-                stage = self.course.stage
-                return to(stage, super().conclude())
+            def found(self):
+                return to(self.course.stage, super().found())
+
+            def take_verdict(self):
+                return to(self.course.stage, super().take_verdict())
 
         monkeypatch.setattr(united, "UnionServer", Liar)
 
@@ -294,7 +302,7 @@ def test_a_server_that_leaves_an_id_out_with_a_client_does_not_see_who_has_it(
                 token = row_ids([asked], key=KEY, name="the liar").tokens(table.plan.salt)
                 (row,) = np.flatnonzero(found.poles == table.places(token)[1] + np.uint64(1))
                 for at, base in enumerate(self.course.stage.bases()):
-                    lie = pow(base, int(row) + 1, P) - pow(base, self.m + 1, P)
+                    lie = pow(base, int(row) + 1, P) - pow(base, self.course.m + 1, P)
                     self._input._values[0, at] = (int(self._input._values[0, at]) + lie) % P
 
     monkeypatch.setattr(united, "UnionClient", Liar)

@@ -53,9 +53,9 @@ def opened(monkeypatch):
     found = []
 
     class Noted(UnionClient):
-        def opening(self, part):
+        def opening(self, part, dealt):
             found.append((self.checking, self.number))
-            return super().opening(part)
+            return super().opening(part, dealt)
 
     monkeypatch.setattr(united, "UnionClient", Noted)
     return found

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.union import plan_for, random_elements, tokens_of
-from support.unite import unite
+from support.unite import opened_by, unite
 
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import DuplicateIdError, UnionError
@@ -12,7 +12,7 @@ from secfc.psu.course import Course
 from secfc.psu.found import OVERFULL, Found
 from secfc.psu.plan import UnionPlan
 from secfc.psu.prime import P
-from secfc.psu.roles import UnionClient, UnionServer
+from secfc.psu.roles import UnionClient, UnionRole, UnionServer
 from secfc.psu.stages import CheckStage
 
 
@@ -41,8 +41,8 @@ def liars(monkeypatch):
     def of(*numbers, check=False):
         opening = UnionClient.opening
 
-        def false(self, part):
-            shares = opening(self, part)
+        def false(self, part, dealt):
+            shares = opening(self, part, dealt)
             if self.number in numbers and isinstance(self.course.stage, CheckStage) == check:
                 return random_elements(shares.shape, self.number)
             return shares
@@ -123,23 +123,16 @@ def test_a_client_finds_a_false_share_of_the_check_itself() -> None:
         for j, held in enumerate(tokens_of(parties), 1)
     ]
     server = UnionServer(plan)
-    for stage in range(2):
-        dealt = {client.number: client.deal(0).shares for client in clients}
-        for client in clients:
-            for sender, shares in dealt.items():
-                if sender != client.number:
-                    client.take(sender, 0, shares[client.number - 1])
-        opened = {client.number: client.opening(0) for client in clients}
-        if stage == 0:
-            for number, share in opened.items():
-                server.take(number, 0, share)
-            found = server.conclude()
-            for client in clients:
-                client.take_found(found)
-    assert clients[0].unique(opened)
+    server.open(0, opened_by(clients, 0))
+    found = server.found()
+    for client in clients:
+        client.take_found(found)
+    opened = opened_by(clients, 0)
+    clients[0].open(0, opened)
     opened[4] = random_elements(opened[4].shape, 1)
     with pytest.raises(UnionError, match=r"contradict each other \(client 4\)"):
-        clients[0].unique(opened)
+        clients[0].open(0, opened)
+    assert clients[0].take_verdict()
 
 
 @pytest.fixture
@@ -148,7 +141,7 @@ def opened(monkeypatch):
     found = []
 
     def of(*guesses):
-        begin, values, left = UnionClient._begin, UnionServer._values, iter(guesses)
+        begin, take, left = UnionClient._begin, UnionServer._take_opened, iter(guesses)
 
         def guessing(self):
             begin(self)
@@ -158,14 +151,13 @@ def opened(monkeypatch):
                     lie = int(self._input._values[0, at]) - pow(base, int(row) + 1, P)
                     self._input._values[0, at] = lie % P
 
-        def noted(self, shares):
-            numbers = values(self, shares)
+        def noted(self, values):
             if self.checking:
-                found.append((numbers[0] == 0).tolist())
-            return numbers
+                found.append((values[0] == 0).tolist())
+            take(self, values)
 
         monkeypatch.setattr(UnionClient, "_begin", guessing)
-        monkeypatch.setattr(UnionServer, "_values", noted)
+        monkeypatch.setattr(UnionServer, "_take_opened", noted)
         return found
 
     return of
@@ -181,14 +173,14 @@ def test_a_false_sum_tells_whether_an_id_is_the_only_one_that_is_held_twice(open
 
 
 def test_who_sees_the_others_shares_of_the_check_opens_0_where_no_share_is_to_spare(monkeypatch) -> None:
-    parties, unique = [[1, 2], [3], [4, 2]], UnionServer.unique
+    parties, real = [[1, 2], [3], [4, 2]], UnionRole.open
 
-    def last(self, shares):  # clients send each other these shares, so one can send its own last
+    def last(self, part, shares):  # clients send each other these shares, so one can send its own last
         weights = basis_residues(self._sharing.alpha, self._sharing.beta[:1], P)[0]
         others = sum(weights[j - 1] * shares[j].astype(object) for j in (1, 3))
         wrong = (-others * pow(weights[1], -1, P) % P).astype(np.uint64)
-        return unique(self, {**shares, 2: wrong})
+        real(self, part, {**shares, 2: wrong} if self.checking else shares)
 
-    monkeypatch.setattr(UnionServer, "unique", last)
+    monkeypatch.setattr(UnionRole, "open", last)
     found = unite(plan_for(parties), tokens_of(parties))
     assert found.rows[0][1] == found.rows[2][1]

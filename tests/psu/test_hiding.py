@@ -61,12 +61,11 @@ class View:
         ]
         own_residues = MaskSource(key).wide((len(MINE),), nonzero=True).tolist()
         dealt = [client.deal(0).shares for client in clients]
-        for sender, shares in zip(clients, dealt, strict=True):
-            for client in clients:
-                if client is not sender:
-                    client.take(sender.number, 0, shares[client.number - 1])
         self.received = dealt[1][0].tolist() + dealt[2][0].tolist()
-        shares = [client.opening(0) for client in clients]
+        shares = [
+            client.opening(0, {j: of_dealer[at] for j, of_dealer in enumerate(dealt, 1)})
+            for at, client in enumerate(clients)
+        ]
         self.opened = clients[0]._sharing.open(shares, [1, 2, 3]).reshape(-1).tolist()
         stage = clients[0].course.stage
         assert isinstance(stage, SeriesStage)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from secfc.crypto.randomness import MaskSource
 from secfc.field.array_types import Ints
 from secfc.psu.plan import UnionPlan
+from secfc.psu.prime import Elements
 from secfc.psu.roles import UnionClient, UnionServer
 from secfc.psu.tokens import Tokens
 
@@ -46,28 +47,35 @@ def unite(plan: UnionPlan, parties: Sequence[Tokens]) -> United:
         for j, tokens in enumerate(parties, start=1)
     ]
     dealt = opened = 0
-    while not server.finished:
+    while not server.course.finished:
+        checking = server.checking
         for part in range(server.parts):
-            for client in clients:
-                shares = client.deal(part).shares
-                for other in clients:
-                    if other is not client:
-                        other.take(client.number, part, shares[other.number - 1])
-                dealt += shares.nbytes - shares[0].nbytes
-            for client in clients:
-                share = client.opening(part)
-                server.take(client.number, part, share)
-                opened += share.nbytes
-        said = server.conclude()
-        for client in clients:
-            if isinstance(said, bool):
-                client.take_verdict(said)
+            shares = opened_by(clients, part)
+            for role in (server, *clients) if checking else (server,):
+                role.open(part, shares)
+            dealt += plan.n * (plan.n - 1) * 8 * server.dealt_size(part)
+            opened += sum(share.nbytes for share in shares.values())
+        found = None if checking else server.found()
+        for role in (server, *clients):
+            if found is None:
+                role.take_verdict()
             else:
-                client.take_found(said)
+                role.take_found(found)
     return United(
-        m=server.m,
+        m=server.course.m,
         rows=[client.rows() for client in clients],
         bytes_dealt=dealt,
         bytes_opened=opened,
-        stages=server.stage,
+        stages=server.course.number,
     )
+
+
+def opened_by(clients: Sequence[UnionClient], part: int) -> dict[int, Elements]:
+    """The share of each client of what is opened of a part."""
+    dealt = {client.number: client.deal(part).shares for client in clients}
+    return {
+        client.number: client.opening(
+            part, {dealer: shares[client.number - 1] for dealer, shares in dealt.items()}
+        )
+        for client in clients
+    }

@@ -24,7 +24,7 @@ from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.psu.found import Found
 from secfc.psu.plan import UnionPlan
-from secfc.psu.roles import UnionClient, UnionServer, check_elements
+from secfc.psu.roles import UnionClient, UnionRole, UnionServer
 from secfc.psu.stages import SeriesStage
 from secfc.psu.tokens import Tokens
 from secfc.sharing.own_rows import OwnRows
@@ -34,6 +34,7 @@ _PARTS = 4  # bytes of a number of parts
 _COUNT = np.dtype("<i4")
 
 _Role = UnionClient | UnionServer | None
+"""None at a helper, who deals and learns nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,49 +71,42 @@ def united(me: Party, given: ToUnite) -> Generator[None, None, tuple[int, Ints |
         )
     elif me.number == COORDINATOR:
         role = UnionServer(given.plan, threads)
-    most = parts = (role or UnionServer(given.plan, threads)).parts
-    unique = False
+    most = parts = (role or UnionRole(given.plan, threads)).parts
     while parts:
         for part in range(parts):
-            (unique,) = yield from me.together([_part(me, role, part, check)])
+            yield from me.together([_part(me, role, part, check)])
             check = b""
-        (parts,) = yield from me.together([_end(me, role, unique=unique, most=most)])
-    return (0 if role is None else role.m), role.rows() if isinstance(role, UnionClient) else None
+        (parts,) = yield from me.together([_end(me, role, most)])
+    return (0 if role is None else role.course.m), role.rows() if isinstance(role, UnionClient) else None
 
 
 def _part(me: Party, role: _Role, part: int, check: bytes) -> Half:
-    """Deal, and send shares of what is opened; or open them. Whether a check, which all open, holds."""
+    """Deal, and send shares of what is opened; or open them. A check is opened by all."""
     if isinstance(role, UnionClient):
-        yield from deal_part(me, role, part, check)
-        values = role.opening(part).astype(ELEMENT).tobytes()
+        dealt = yield from deal_part(me, role, part, check)
+        values = role.opening(part, dealt).astype(ELEMENT).tobytes()
         for party in (*me.roles.holders, COORDINATOR) if role.checking else (COORDINATOR,):
             me.send(party, "union opened", values)
-    if role is None or not (isinstance(role, UnionServer) or role.checking):
-        return False
-    size = role.opened_size(part)
-    sent = yield Wait("union opened", tuple(me.roles.holders), ELEMENT.itemsize * size)
-    shares = {holder: elements_of(data) for holder, data in sent.items()}
-    for holder, share in shares.items():
-        if isinstance(role, UnionServer):
-            role.take(holder, part, share)
-        else:
-            check_elements(share, size, holder)
-    return isinstance(role, UnionClient) and role.unique(shares)
+    if role is not None and (isinstance(role, UnionServer) or role.checking):
+        size = ELEMENT.itemsize * role.opened_size(part)
+        sent = yield Wait("union opened", tuple(me.roles.holders), size)
+        role.open(part, {holder: elements_of(data) for holder, data in sent.items()})
 
 
-def _end(me: Party, role: _Role, *, unique: bool, most: int) -> Half:
+def _end(me: Party, role: _Role, most: int) -> Half:
     """Take what was found in a stage. The number of parts of the next one, 0 after the last.
 
     No stage has more parts than the first, `most`. A helper knows that alone.
     """
     outcome = b""
-    if isinstance(role, UnionServer):
-        outcome = _tell(me, role)
-    elif isinstance(role, UnionClient) and role.checking:
-        role.take_verdict(unique)
-        outcome = bytes([unique])
-    elif isinstance(role, UnionClient):
+    if role is not None and role.checking:
+        outcome = bytes([role.take_verdict()])
+    elif isinstance(role, UnionServer):
+        outcome = _tell_found(me, role)
+    elif role is not None:
         outcome = yield from _found(role)
+    if isinstance(role, UnionServer):
+        me.tell("union stage", _report(role, outcome))
     told = (yield Wait("union stage", (COORDINATOR,), DIGEST + _PARTS))[COORDINATOR]
     if role is not None and told != _report(role, outcome):
         raise CheatError(
@@ -126,29 +120,22 @@ def _end(me: Party, role: _Role, *, unique: bool, most: int) -> Half:
     return parts
 
 
-def _tell(me: Party, role: UnionServer) -> bytes:
-    """Tell clients the contents of a table, and everybody the report of a stage. Return its outcome."""
-    said = role.conclude()
-    outcome = bytes([said]) if isinstance(said, bool) else b""
-    if isinstance(said, Found):
-        counts, poles = said.counts.astype(_COUNT).tobytes(), said.poles.astype(ELEMENT).tobytes()
-        for holder in me.roles.holders:
-            me.send(holder, "union counts", counts)
-            me.send(holder, "union poles", poles)
-        outcome = counts + poles
-    me.tell("union stage", _report(role, outcome))
-    return outcome
-
-
-def _report(role: UnionClient | UnionServer, outcome: bytes) -> bytes:
-    """A digest of the outcome of a stage, and the number of parts of the next one, 0 after the last."""
-    parts = 0 if role.finished else role.parts
-    return hashlib.sha256(outcome).digest() + parts.to_bytes(_PARTS)
+def _tell_found(me: Party, role: UnionServer) -> bytes:
+    """Tell clients the contents of a table. Return their bytes."""
+    found = role.found()
+    counts, poles = found.counts.astype(_COUNT).tobytes(), found.poles.astype(ELEMENT).tobytes()
+    for holder in me.roles.holders:
+        me.send(holder, "union counts", counts)
+        me.send(holder, "union poles", poles)
+    role.take_found(found)
+    return counts + poles
 
 
 def _found(role: UnionClient) -> Generator[Wait, dict[int, Data], bytes]:
     """Take the contents of a table. Return their bytes."""
-    counts = (yield Wait("union counts", (COORDINATOR,), _COUNT.itemsize * _bins(role)))[COORDINATOR]
+    stage = role.course.stage
+    assert isinstance(stage, SeriesStage)
+    counts = (yield Wait("union counts", (COORDINATOR,), _COUNT.itemsize * stage.table.bins))[COORDINATOR]
     numbers = np.frombuffer(counts, dtype=_COUNT).astype(np.int64)
     size = ELEMENT.itemsize * int(np.maximum(numbers, 0).sum())
     poles = (yield Wait("union poles", (COORDINATOR,), size))[COORDINATOR]
@@ -156,7 +143,7 @@ def _found(role: UnionClient) -> Generator[Wait, dict[int, Data], bytes]:
     return bytes(counts) + bytes(poles)
 
 
-def _bins(role: UnionClient) -> int:
-    stage = role.course.stage
-    assert isinstance(stage, SeriesStage)
-    return stage.table.bins
+def _report(role: UnionClient | UnionServer, outcome: bytes) -> bytes:
+    """A digest of the outcome of a stage, and the number of parts of the next one, 0 after the last."""
+    parts = 0 if role.course.finished else role.parts
+    return hashlib.sha256(outcome).digest() + parts.to_bytes(_PARTS)

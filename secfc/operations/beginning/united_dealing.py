@@ -29,8 +29,10 @@ ELEMENT = np.dtype("<u8")
 
 def deal_part(
     me: Party, role: UnionClient, part: int, check: bytes
-) -> Generator[Wait, dict[int, Data], None]:
-    """Deal a part, and take the others'. The first part begins with `check`, a hash of the key of IDs.
+) -> Generator[Wait, dict[int, Data], dict[int, Elements]]:
+    """Deal a part. Return what each client, also this one, has dealt to it.
+
+    The first part begins with `check`, a hash of the key of IDs.
 
     CheatError names who dealt shares on no polynomial; it names nobody if clients got different proofs.
     """
@@ -38,15 +40,17 @@ def deal_part(
     others = tuple(holder for holder in me.roles.holders if holder != me.number)
     for holder in others:
         me.send(holder, "union dealt", check + pieces[holder - 1])
-    came, heads = (yield Wait("union dealt", others, len(check) + len(pieces[0]))), {me.number: head}
+    came = yield Wait("union dealt", others, len(check) + len(pieces[0]))
+    heads, dealt = {me.number: head}, {me.number: elements_of(pieces[me.number - 1][len(head) : -SALT])}
     for dealer, data in came.items():
         if data[: len(check)] != check:
             text = f"client {me.number}: client {dealer} hashes its IDs with another id_key"
             raise UnionError(text, code=Code.OTHER_ID_KEY, clients=[dealer])
-        own = len(check) + len(head)
-        heads[dealer] = bytes(data[len(check) : own])
-        _take(me, role, part, dealer, heads[dealer], data[own:])
+        end = len(check) + len(head)
+        heads[dealer] = bytes(data[len(check) : end])
+        dealt[dealer] = _checked(me, role, part, dealer, heads[dealer], data[end:])
     yield from _all_have(me, others, hashlib.sha256(b"".join(heads[j] for j in me.roles.holders)).digest())
+    return dealt
 
 
 def elements_of(data: Data) -> Elements:
@@ -63,14 +67,14 @@ def _pieces(me: Party, role: UnionClient, dealt: Dealing) -> tuple[list[bytes], 
     return [head + end for end in ends], head
 
 
-def _take(me: Party, role: UnionClient, part: int, dealer: int, head: bytes, end: Data) -> None:
-    """Take shares and a salt of which the head has a digest, if the shares agree with the proof."""
+def _checked(me: Party, role: UnionClient, part: int, dealer: int, head: bytes, end: Data) -> Elements:
+    """The shares of which, with a salt, the head has a digest, if they agree with the proof."""
     digests, own = head[: DIGEST * me.code.n], DIGEST * (me.number - 1)
     if hashlib.sha256(end).digest() != digests[own : own + DIGEST]:
         raise no_polynomial(dealer)
     shares, proof = elements_of(end[:-SALT]), elements_of(head[len(digests) :])
     role.check(dealer, part, shares, proof, seed_of(me, _LABEL, dealer, digests))
-    role.take(dealer, part, shares)
+    return shares
 
 
 def _all_have(me: Party, others: tuple[int, ...], heads: bytes) -> Generator[Wait, dict[int, Data], None]:
