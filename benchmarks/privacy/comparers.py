@@ -1,9 +1,9 @@
 """What comparers of a run with disclosure "labels" hold, read as distances.
 
 A round compares u, n_a^2 n_b^2 times a difference of squared distances, for each pair of sets and row
-(`secfc.operations.pairs`). An evaluator holds y = u + r, and the dealer r. Both evaluators together have the
-bits of 2 r: each has one half of them. So any two comparers have u, and with it all labels and sizes of sets.
-One comparer alone is read as if its y, or its r, were u.
+(`secfc.operations.nearest`). An evaluator holds y = u + r, and the dealer r. Both evaluators together have
+the bits of 2 r: each has one half of them. So any two comparers have u, and with it all labels and sizes of
+sets. One comparer alone is read as if its y, or its r, were u.
 """
 
 from collections.abc import Generator, Iterator
@@ -26,8 +26,7 @@ from secfc.field.residues import centred
 from secfc.kernels.gates import to_rows
 from secfc.kernels.interface import Words
 from secfc.kmeans.sets import set_sizes
-from secfc.operations.nearest import plain_nearest
-from secfc.operations.pairs import pairs, pairs_of
+from secfc.operations.nearest import pairs, pairs_of, plain_nearest
 from secfc.protocol.parties.party import Party
 
 

@@ -15,7 +15,7 @@ from benchmarks.privacy.own_labels import BOUND, job_of
 from benchmarks.privacy.rows import OF_RANGE, AttackRow
 from secfc.field.array_types import Floats, Labels, Objects
 from secfc.kmeans.program import Summed
-from secfc.operations.pairs import pairs_of
+from secfc.operations.nearest import pairs_of
 from secfc.operations.sums import PlainSums
 from tests.support.lied import Lied
 

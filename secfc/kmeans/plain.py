@@ -4,8 +4,7 @@ from collections.abc import Generator, Sequence
 
 from secfc.field.array_types import Ints, Labels, Objects
 from secfc.kmeans.program import Means, Summed
-from secfc.operations.nearest import plain_nearest
-from secfc.operations.pairs import plain_pairs
+from secfc.operations.nearest import plain_nearest, plain_pairs
 from secfc.operations.refill import plain_refilled
 from secfc.operations.sums import PlainSums, plain_full, plain_moved_below, plain_sums
 

@@ -1,33 +1,45 @@
 """The set whose mean is nearest to each row: new sets, as shares again.
 
-Opens nothing. The evaluators know Delta = b xor lambda of each row and set, and the dealer lambda. The dealer
-gives them additive halves l0 and l1 of lambda modulo each prime. With b = Delta + (1 - 2 Delta) lambda, the
-halves Delta + (1 - 2 Delta) l0 and (1 - 2 Delta) l1 add up to b, and each evaluator deals its own like rows.
-So no holder gets Delta, with which a dealer that is a holder would know every label.
+Pairs of sets a < b with rows are compared. For row f
+
+    u = |n_a s_b|^2 - |n_b s_a|^2 - 2 <n_a n_b (n_a s_b - n_b s_a), f>,
+
+which is n_a^2 n_b^2 times the difference of the squared distances of f to the means of b and a. It is below 0
+where b is strictly nearer, so ties go to a. n_a^2 n_b and |s_a|^2 are reduced first, and so is the direction
+n_a^2 n_b s_b - n_a n_b^2 s_a then. Opens nothing but what `reduced` opens.
 """
 
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from secfc.comparing.batch_plan import below_zero, wins
-from secfc.crypto.keystream import ResidueStream
-from secfc.field.array_types import Bools, Floats, Labels, Objects
-from secfc.field.packing import BYTES_PER_RESIDUE, from_bytes, size_of, to_bytes, unpack
-from secfc.field.residues import reduce
-from secfc.operations.masked import masked, packed
-from secfc.operations.pairs import pairs, pairs_of, planes_of
-from secfc.operations.signs import HiddenBits, hidden_signs
-from secfc.operations.sums import Sums
-from secfc.protocol.parties.dealing import added, dealt
-from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.party import Half, Party
+from secfc.comparing.batch_plan import wins
+from secfc.field.array_types import Labels, Objects
+from secfc.operations.masked import Masked, masked
+from secfc.operations.reduction import reduced
+from secfc.operations.signs import hidden_signs, rows_at_once, shared_bits
+from secfc.operations.sums import PlainSums, Sums
+from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
 
-_PHASE = "halves"
-_AT_ONCE = 1 << 22
-"""Residues of an answer; gates take about four times as many bytes."""
+
+def pairs_of(full: Sequence[int]) -> list[tuple[int, int]]:
+    """The pairs, in the order of the columns."""
+    return list(combinations(full, 2))
+
+
+def plain_pairs(rows: Objects, of: PlainSums) -> Objects:
+    """U for each pair and row, shape (pairs, m), Python integers."""
+    found = []
+    sums, sizes = of.sums, of.sizes
+    for a, b in pairs_of(of.full):
+        first, second = sizes[b] * sums[a], sizes[a] * sums[b]
+        norms = (second**2).sum() - (first**2).sum()
+        found.append(norms - 2 * sizes[a] * sizes[b] * rows.dot(second - first))
+    return np.array(found, dtype=object).reshape(len(found), rows.shape[0])
 
 
 def plain_nearest(of_pairs: Objects, full: Sequence[int], *, m: int) -> Labels:
@@ -62,78 +74,27 @@ def nearest(me: Party, of: Sums, rows: Rows, *, k: int) -> Generator[None, None,
     return joined(parts, 0)
 
 
-def rows_at_once(k: int, primes: int) -> int:
-    """Rows that are compared at a time, so that messages stay below some fifty megabytes."""
-    return max(1, _AT_ONCE // (k * (k - 1) // 2 * primes))
+@dataclass(frozen=True, kw_only=True)
+class Planes:
+    """Between the means of each pair: u is <direction, f> + offset; shapes (pairs, width) and (pairs,)."""
+
+    directions: Shared
+    offsets: Shared
 
 
-def negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
-    """Which of <x>, or [x], shape (size,), are below 0: [b], shape (size,), block by block."""
-    step, bits = rows_at_once(2, len(me.code.primes)), list[Shared]()
-    for start in range(0, numbers.size, step):
-        some = numbers[start : start + step]
-        hidden = yield from masked(me, packed(some), columns=1, rows=some.size)
-        signs = yield from hidden_signs(me, hidden, below_zero(1))
-        bits.append((yield from shared_bits(me, signs)).reshape(-1))
-    return joined(bits, 0)
+def planes_of(me: Party, of: Sums) -> Generator[None, None, Planes]:
+    """Those of all pairs of sets with rows."""
+    a, b = np.array(pairs_of(of.full)).T
+    sums, sizes, products = of.sums, of.sizes, of.products
+    norms, both = (sums * sums).sum(1), products[a, b]
+    factors = yield from reduced(me, joined([both * sizes[a], both * sizes[b], norms], 0))
+    of_b, of_a, norms = factors[: a.size], factors[a.size : 2 * a.size], factors[2 * a.size :]
+    direction = yield from reduced(me, of_b.reshape(-1, 1) * sums[b] - of_a.reshape(-1, 1) * sums[a])
+    offsets = products[a, a] * norms[b] - products[b, b] * norms[a]
+    return Planes(directions=direction * -2, offsets=offsets)
 
 
-def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:
-    """[b] of bits that stayed under masks, shape (outputs, rows)."""
-    shape = bits.outputs, bits.rows
-    half = yield from halves(me, bits.held if me.deals else None, shape)
-    if half is not None and bits.held is not None:
-        half = (1.0 - 2.0 * bits.held) * half
-        half = half + bits.held if me.number == me.roles.first else half
-    return (yield from from_halves(me, half, shape))
-
-
-def halves(me: Party, numbers: Bools | None, shape: tuple[int, int]) -> Generator[None, None, Floats | None]:
-    """Additive halves modulo each prime of the dealer's numbers, shape (P, *shape), at each evaluator."""
-    parts = []
-    if numbers is not None:
-        parts.append(_dealer(me, numbers))
-    if me.number == me.roles.first:
-        parts.append(_first(me, shape))
-    if me.number == me.roles.second:
-        parts.append(_second(me, shape))
-    found = yield from me.together(parts)
-    return found[0] if me.evaluates else None
-
-
-def from_halves(me: Party, half: Floats | None, shape: tuple[int, int]) -> Generator[None, None, Shared]:
-    """[x], the same in all segments, of the halves of x that the evaluators have."""
-    size, segments = shape[0] * shape[1], None
-    if half is not None:
-        mine = reduce(half, me.code.moduli).reshape(len(me.code.primes), 1, size)
-        segments = np.repeat(mine, me.code.ell, axis=1)
-    found = yield from dealt(me, dict.fromkeys(me.roles.evaluators, size), segments)
-    return added(me, [one.shared for one in found.values()], size).reshape(*shape)
-
-
-def _dealer(me: Party, numbers: Bools) -> Half:
-    first, second = me.roles.evaluators
-    rest = reduce(numbers.astype(np.float64) - _of_first(me, first, numbers.shape), me.code.moduli)
-    me.send(second, "half", to_bytes(rest, me.code.primes))
-    return
-    yield
-
-
-def _first(me: Party, shape: tuple[int, int]) -> Half:
-    return _of_first(me, me.number, shape)
-    yield
-
-
-def _second(me: Party, shape: tuple[int, int]) -> Half:
-    dealer = me.roles.dealer
-    given = (yield Wait("half", (dealer,), size_of(shape[0] * shape[1], me.code.primes)))[dealer]
-    return from_bytes(given, shape, me.code.primes)
-
-
-def _of_first(me: Party, evaluator: int, shape: tuple[int, ...]) -> Floats:
-    """l0, from a key that the dealer and the first evaluator share, shape (P, outputs, rows)."""
-    other = me.roles.dealer if me.number == evaluator else evaluator
-    stream = ResidueStream(me.keys(other, f"{_PHASE} {evaluator}").key(_PHASE, 0), me.kernels)
-    drawn = np.empty((len(me.code.primes), shape[0], BYTES_PER_RESIDUE * shape[1]), dtype=np.uint8)
-    stream.fill(drawn, me.code.primes)
-    return unpack(drawn)
+def pairs(me: Party, of: Planes, rows: Rows, block: slice) -> Generator[None, None, Masked]:
+    """U of all pairs and a block of rows, under the dealer's masks, shape (P, pairs, rows)."""
+    answers = rows.affine(of.directions, of.offsets, rows=block)
+    return (yield from masked(me, answers, columns=of.offsets.size, rows=block.stop - block.start))

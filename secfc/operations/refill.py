@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 
 from secfc.field.array_types import Labels, Objects
-from secfc.operations.nearest import negative
 from secfc.operations.opening import below
 from secfc.operations.reduction import reduced
+from secfc.operations.signs import negative
 from secfc.operations.sums import PlainSums, Sums
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows

@@ -1,7 +1,12 @@
-"""Signs of masked integers, and ANDs of them: from y and r to bits that stay under masks, or are opened.
+"""Signs of masked integers, and ANDs of them: from y and r to bits that stay under masks, and to shares.
 
 The evaluators compare y with r by gates for which the dealer deals (`secfc.comparing.batch`). An output b is
 known to both evaluators as Delta = b xor lambda, and to the dealer as lambda.
+
+The dealer gives the evaluators additive halves l0 and l1 of lambda modulo each prime. With
+b = Delta + (1 - 2 Delta) lambda, the halves Delta + (1 - 2 Delta) l0 and (1 - 2 Delta) l1 add up to b, and
+each evaluator deals its own like rows. So no holder gets Delta, with which a dealer that is a holder would
+know every bit. Opens nothing.
 """
 
 from collections.abc import Generator
@@ -12,15 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secfc.comparing.batch import Dealing, Evaluating
-from secfc.comparing.batch_plan import BatchPlan, Bracket
-from secfc.field.array_types import Bools
+from secfc.comparing.batch_plan import BatchPlan, Bracket, below_zero
+from secfc.crypto.keystream import ResidueStream
+from secfc.field.array_types import Bools, Floats
+from secfc.field.packing import BYTES_PER_RESIDUE, from_bytes, size_of, to_bytes, unpack
+from secfc.field.residues import reduce
 from secfc.kernels.gates import WORD_BYTES, to_rows
 from secfc.kernels.interface import Bytes
-from secfc.operations.masked import Masked
+from secfc.operations.masked import Masked, masked, packed
+from secfc.protocol.parties.dealing import added, dealt
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
+from secfc.sharing.shared import Shared, joined
 
-_PHASE = "signs"
+_SIGNS, _HALVES = "signs", "halves"  # phases
+
+_AT_ONCE = 1 << 22
+"""Residues of an answer; gates take about four times as many bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,36 +45,85 @@ class HiddenBits:
     held: Bools | None = field(repr=False)
 
 
+def rows_at_once(k: int, primes: int) -> int:
+    """Rows that are compared at a time, so that messages stay below some fifty megabytes."""
+    return max(1, _AT_ONCE // (k * (k - 1) // 2 * primes))
+
+
 def hidden_signs(me: Party, of: Masked, bracket: Bracket) -> Generator[None, None, HiddenBits]:
     """The outputs of a bracket for each row."""
     plan = BatchPlan(me.code.primes, of.shape[2], bracket)
-    halves = []
+    parts = []
     if of.held is not None and me.deals:
-        halves.append(_dealer(me, plan, of.held.planes()))
+        parts.append(_gates_dealer(me, plan, of.held.planes()))
     if of.held is not None and me.evaluates:
-        halves.append(_evaluator(me, plan, of.held.planes()))
-    found = yield from me.together(halves)
+        parts.append(_gates_evaluator(me, plan, of.held.planes()))
+    found = yield from me.together(parts)
     return HiddenBits(outputs=bracket.outputs, rows=of.shape[2], held=found[0] if found else None)
 
 
-def _dealer(me: Party, plan: BatchPlan, masks: Bytes) -> Half:
+def negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
+    """Which of <x>, or [x], shape (size,), are below 0: [b], shape (size,), block by block."""
+    step, bits = rows_at_once(2, len(me.code.primes)), list[Shared]()
+    for start in range(0, numbers.size, step):
+        some = numbers[start : start + step]
+        hidden = yield from masked(me, packed(some), columns=1, rows=some.size)
+        signs = yield from hidden_signs(me, hidden, below_zero(1))
+        bits.append((yield from shared_bits(me, signs)).reshape(-1))
+    return joined(bits, 0)
+
+
+def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:
+    """[b] of bits that stayed under masks, shape (outputs, rows)."""
+    shape = bits.outputs, bits.rows
+    half = yield from halves(me, bits.held if me.deals else None, shape)
+    if half is not None and bits.held is not None:
+        half = (1.0 - 2.0 * bits.held) * half
+        half = half + bits.held if me.number == me.roles.first else half
+    return (yield from from_halves(me, half, shape))
+
+
+def halves(me: Party, numbers: Bools | None, shape: tuple[int, int]) -> Generator[None, None, Floats | None]:
+    """Additive halves modulo each prime of the dealer's numbers, shape (P, *shape), at each evaluator."""
+    parts = []
+    if numbers is not None:
+        parts.append(_halves_dealer(me, numbers))
+    if me.number == me.roles.first:
+        parts.append(_first_half(me, shape))
+    if me.number == me.roles.second:
+        parts.append(_second_half(me, shape))
+    found = yield from me.together(parts)
+    return found[0] if me.evaluates else None
+
+
+def from_halves(me: Party, half: Floats | None, shape: tuple[int, int]) -> Generator[None, None, Shared]:
+    """[x], the same in all segments, of the halves of x that the evaluators have."""
+    size, segments = shape[0] * shape[1], None
+    if half is not None:
+        mine = reduce(half, me.code.moduli).reshape(len(me.code.primes), 1, size)
+        segments = np.repeat(mine, me.code.ell, axis=1)
+    found = yield from dealt(me, dict.fromkeys(me.roles.evaluators, size), segments)
+    return added(me, [one.shared for one in found.values()], size).reshape(*shape)
+
+
+def _gates_dealer(me: Party, plan: BatchPlan, masks: Bytes) -> Half:
     first, second = me.roles.evaluators
-    keys = me.keys(first, f"{_PHASE} {first}"), me.keys(second, f"{_PHASE} {second}")
-    dealt = np.empty(plan.dealt, dtype=np.uint64)
-    hidden = Dealing(keys, me.kernels, me.arena, dealt).hidden(plan, masks).copy()
-    me.send(second, "gates", dealt.view(np.uint8).data)
+    keys = me.keys(first, f"{_SIGNS} {first}"), me.keys(second, f"{_SIGNS} {second}")
+    products = np.empty(plan.dealt, dtype=np.uint64)
+    hidden = Dealing(keys, me.kernels, me.arena, products).hidden(plan, masks).copy()
+    me.send(second, "gates", products.view(np.uint8).data)
     return to_rows(hidden.reshape(-1, plan.words), plan.rows)
     yield
 
 
-def _evaluator(me: Party, plan: BatchPlan, residues: Bytes) -> Half:
+def _gates_evaluator(me: Party, plan: BatchPlan, residues: Bytes) -> Half:
     first, second = me.roles.evaluators
-    is_first, dealt = me.number == first, None
+    is_first, given = me.number == first, None
     if not is_first:
         data = (yield Wait("gates", (me.roles.dealer,), WORD_BYTES * plan.dealt))[me.roles.dealer]
-        dealt = np.frombuffer(data, dtype=np.uint8)
-    keys = me.keys(me.roles.dealer, f"{_PHASE} {me.number}")
-    gates = Evaluating(keys, me.kernels, me.arena, dealt)
+        given = np.frombuffer(data, dtype=np.uint8)
+    keys = me.keys(me.roles.dealer, f"{_SIGNS} {me.number}")
+    gates = Evaluating(keys, me.kernels, me.arena, given)
     deltas = yield from exchanged(me, second if is_first else first, gates.hidden(plan, residues))
     return to_rows(deltas.reshape(-1, plan.words), plan.rows)
 
@@ -77,3 +139,31 @@ def exchanged(me: Party, peer: int, steps: Generator[NDArray[Any], NDArray[Any],
             mine = steps.send(np.frombuffer(data, dtype=mine.dtype).reshape(mine.shape))
         except StopIteration as end:
             return end.value
+
+
+def _halves_dealer(me: Party, numbers: Bools) -> Half:
+    first, second = me.roles.evaluators
+    rest = reduce(numbers.astype(np.float64) - _drawn_half(me, first, numbers.shape), me.code.moduli)
+    me.send(second, "half", to_bytes(rest, me.code.primes))
+    return
+    yield
+
+
+def _first_half(me: Party, shape: tuple[int, int]) -> Half:
+    return _drawn_half(me, me.number, shape)
+    yield
+
+
+def _second_half(me: Party, shape: tuple[int, int]) -> Half:
+    dealer = me.roles.dealer
+    given = (yield Wait("half", (dealer,), size_of(shape[0] * shape[1], me.code.primes)))[dealer]
+    return from_bytes(given, shape, me.code.primes)
+
+
+def _drawn_half(me: Party, evaluator: int, shape: tuple[int, ...]) -> Floats:
+    """l0, from a key that the dealer and the first evaluator share, shape (P, outputs, rows)."""
+    other = me.roles.dealer if me.number == evaluator else evaluator
+    stream = ResidueStream(me.keys(other, f"{_HALVES} {evaluator}").key(_HALVES, 0), me.kernels)
+    drawn = np.empty((len(me.code.primes), shape[0], BYTES_PER_RESIDUE * shape[1]), dtype=np.uint8)
+    stream.fill(drawn, me.code.primes)
+    return unpack(drawn)

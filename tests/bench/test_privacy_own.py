@@ -17,8 +17,8 @@ from secfc.kmeans.plain import Plain
 from secfc.kmeans.program import lloyd
 from secfc.operations import nearest as of_nearest
 from secfc.operations import opening as of_zero
-from secfc.operations.nearest import plain_nearest
-from secfc.operations.pairs import pairs, plain_pairs
+from secfc.operations import signs as of_signs
+from secfc.operations.nearest import pairs, plain_nearest, plain_pairs
 
 
 class TestChosenRows:
@@ -227,7 +227,7 @@ def test_a_real_holder_can_do_the_same_where_nobody_looks_for_liars():
 
 def dealing(monkeypatch, number, more, lying_round):
     """An evaluator adds integers, shape (m,), to the half of its bits of set 0 in a round."""
-    honest, rounds = of_nearest.from_halves, []
+    honest, rounds = of_signs.from_halves, []
 
     def lying(me, half, shape):
         if me.number == number:
@@ -236,7 +236,7 @@ def dealing(monkeypatch, number, more, lying_round):
                 half = (half + more) % me.code.moduli
         return (yield from honest(me, half, shape))
 
-    monkeypatch.setattr(of_nearest, "from_halves", lying)
+    monkeypatch.setattr(of_signs, "from_halves", lying)
 
 
 @pytest.mark.parametrize("number", [2, 3])
@@ -260,7 +260,7 @@ def test_a_real_dealer_that_gives_wrong_halves_reads_one_label_from_which_sets_a
 
     def dealer(me, masks):
         halves.append(1)
-        rest = masks - of_nearest._of_first(me, me.roles.first, masks.shape)
+        rest = masks - of_signs._drawn_half(me, me.roles.first, masks.shape)
         for at, p in enumerate(me.code.primes):
             if len(halves) == 1:
                 wrong = np.full(12, pow(2, -1, p))
@@ -276,7 +276,7 @@ def test_a_real_dealer_that_gives_wrong_halves_reads_one_label_from_which_sets_a
             opened.append(found)
         return found
 
-    monkeypatch.setattr(of_nearest, "_dealer", dealer)
+    monkeypatch.setattr(of_signs, "_halves_dealer", dealer)
     monkeypatch.setattr(of_zero, "opening", noted)
     start = START % 2
     Net(ROWS, start, 2, max_iter=1).run()

@@ -220,7 +220,7 @@ COMPARED = ALWAYS | {
     "comparing.batch",
     "operations.beginning.in_range",
     "operations.masked",
-    "operations.nearest",
+    "operations.signs",
     "protocol.parties.random_sharings",
 }
 UNION = {

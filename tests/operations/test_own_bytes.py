@@ -19,7 +19,7 @@ from secfc.crypto.randomness import MaskSource
 from secfc.field.packing import pack
 from secfc.kmeans.plain import Plain
 from secfc.kmeans.program import lloyd
-from secfc.operations import nearest, reduction
+from secfc.operations import nearest, reduction, signs
 from secfc.protocol.parties.inbox import Place
 from secfc.protocol.parties.party import Party
 from secfc.protocol.parties.random_sharings import random_sharings
@@ -134,7 +134,7 @@ def test_the_bytes_that_a_member_receives_and_keeps_of_deposits_are_distributed_
 
 
 def test_delta_at_a_dealer_that_is_a_holder_would_be_noticed(monkeypatch):
-    real = nearest.shared_bits
+    real = signs.shared_bits
 
     def shared_bits(me, bits):
         if me.evaluates:

@@ -13,8 +13,8 @@ from plaintext_baselines import ExactLloyd
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.field.packing import from_bytes, pack, pack_canonical, size_of, to_bytes, unpack
 from secfc.kmeans import plain
-from secfc.operations import nearest
 from secfc.operations import opening as openings
+from secfc.operations import signs
 from secfc.operations.decoding.coded import Coded
 from secfc.operations.secure import Secure
 from secfc.protocol.parties import dealing
@@ -321,8 +321,8 @@ def test_who_sends_no_residues_is_named_without_liars_too(tag, n, changed, text)
 
 @pytest.mark.parametrize("seed", [4, 6])
 def test_rows_are_compared_block_by_block_with_the_same_labels(monkeypatch, seed):
-    monkeypatch.setattr(nearest, "_AT_ONCE", 100)
+    monkeypatch.setattr(signs, "_AT_ONCE", 100)
     _, rows, start, k = drawn_case(seed)
-    assert nearest.rows_at_once(k, 5) < len(rows)
+    assert signs.rows_at_once(k, 5) < len(rows)
     net = Net(rows, start, k)
     net.assert_as(in_the_clear(rows, start, k), *net.run())

@@ -21,12 +21,12 @@ from secfc.operations.ending.inertia import opened_first_bits
 from secfc.operations.ending.large_enough import lacking
 from secfc.operations.ending.spreads import sums_of_squares
 from secfc.operations.masked import masked, packed
-from secfc.operations.nearest import nearest, shared_bits
+from secfc.operations.nearest import nearest, pairs, planes_of
 from secfc.operations.opening import opened, opened_to
-from secfc.operations.pairs import pairs, planes_of
 from secfc.operations.reduction import reduced
 from secfc.operations.refill import refilled
 from secfc.operations.secure import Secure
+from secfc.operations.signs import shared_bits
 from secfc.operations.sums import Sums, full_sets, moved_below, public_sets, summed, sums_of
 from secfc.operations.to_owners import to_owners
 from secfc.protocol.parties.random_sharings import random_sharings

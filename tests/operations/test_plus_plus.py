@@ -11,7 +11,7 @@ from plaintext_baselines import ExactLloyd
 from secfc.crypto.randomness import MaskSource
 from secfc.field.primes import primes_of
 from secfc.kmeans.bounds import draw_residues
-from secfc.operations import nearest
+from secfc.operations import signs
 from secfc.operations.beginning import plus_plus
 from secfc.operations.beginning import random_numbers as starts
 from secfc.operations.beginning.plus_plus import numbers_of, plain_plus_plus
@@ -123,7 +123,7 @@ def test_as_many_rows_as_sets_are_each_drawn_once_if_they_differ(seed):
 def test_numbers_that_are_compared_in_several_parts_give_the_same(monkeypatch):
     _, rows, _, k = drawn_case(7)
     weights = np.ones(len(rows), dtype=np.int64)
-    monkeypatch.setattr(nearest, "rows_at_once", lambda k, primes: 7)
+    monkeypatch.setattr(signs, "rows_at_once", lambda k, primes: 7)
     net = Net(rows, 7, k)
     start = drawn_rows_of(rows, weights, k, 7)
     net.assert_as(in_the_clear(rows, start, k), *net.run())

@@ -17,6 +17,7 @@ from secfc.field.packing import pack_canonical, unpack
 from secfc.field.primes import Prime
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.operations import masked, nearest, opening
+from secfc.operations import signs as of_signs
 from secfc.operations.beginning import plus_plus
 from secfc.operations.signs import HiddenBits
 from secfc.protocol.parties import dealing, random_sharings
@@ -52,9 +53,9 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(random_sharings, "LEAST", 0)
     monkeypatch.setattr(Party, "together", together)
     monkeypatch.setattr(Party, "keys", keys)
-    for module in (masked, nearest):
+    for module in (masked, of_signs):
         monkeypatch.setattr(module, "ResidueStream", lambda key, kernels: key)
-    for module in (nearest, plus_plus, opening):
+    for module in (nearest, of_signs, plus_plus, opening):
         monkeypatch.setattr(module, "hidden_signs", signs)
 
 

@@ -131,7 +131,7 @@ MUTANTS = (
     ),
     Mutant(
         "ties to the higher number",
-        "secfc.operations.pairs",
+        "secfc.operations.nearest",
         "Planes(directions=direction * -2, offsets=offsets)",
         "Planes(directions=direction * -2, offsets=offsets - 1)",
     ),

@@ -8,8 +8,7 @@ import numpy as np
 from secfc.field.array_types import Labels, Objects
 from secfc.kmeans.plain import Plain
 from secfc.kmeans.program import Ended, Full, Summed, lloyd
-from secfc.operations.nearest import plain_nearest
-from secfc.operations.pairs import pairs_of, plain_pairs
+from secfc.operations.nearest import pairs_of, plain_nearest, plain_pairs
 from secfc.operations.sums import PlainSums
 
 

@@ -19,8 +19,8 @@ from secfc.errors import RangeError
 from secfc.field.array_types import Floats, Shares
 from secfc.field.residues import canonical, reduce
 from secfc.kmeans.bounds import most_sum
-from secfc.operations.nearest import negative
 from secfc.operations.opening import below
+from secfc.operations.signs import negative
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party

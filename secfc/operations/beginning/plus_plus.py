@@ -24,9 +24,8 @@ from secfc.field.fixed_point import quantise
 from secfc.kmeans.bounds import DRAW_BITS
 from secfc.operations.beginning.random_numbers import plain_numbers, random_numbers
 from secfc.operations.masked import masked, packed
-from secfc.operations.nearest import negative, rows_at_once, shared_bits
 from secfc.operations.reduction import reduced
-from secfc.operations.signs import hidden_signs
+from secfc.operations.signs import hidden_signs, negative, rows_at_once, shared_bits
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined

@@ -12,8 +12,7 @@ import numpy as np
 
 from secfc.field.array_types import Bools
 from secfc.kmeans.bounds import DRAW_BITS
-from secfc.operations.nearest import shared_bits
-from secfc.operations.signs import HiddenBits
+from secfc.operations.signs import HiddenBits, shared_bits
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.shared import Shared
 

@@ -24,8 +24,8 @@ from secfc.kmeans.score import (
     score_bits,
     steep,
 )
-from secfc.operations.nearest import negative
 from secfc.operations.reduction import reduced
+from secfc.operations.signs import negative
 from secfc.operations.sums import PlainSums, Sums
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows

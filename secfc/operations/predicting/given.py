@@ -19,7 +19,7 @@ import numpy as np
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.array_types import Bools, Data, Ints, Labels
-from secfc.operations.nearest import from_halves, halves
+from secfc.operations.signs import from_halves, halves
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.shared import Shared, joined

@@ -11,8 +11,7 @@ from secfc.errors import LimitError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Ints, Labels, Objects
 from secfc.operations.ending.large_enough import lacking
-from secfc.operations.nearest import nearest, plain_nearest
-from secfc.operations.pairs import plain_pairs
+from secfc.operations.nearest import nearest, plain_nearest, plain_pairs
 from secfc.operations.predicting.given import HiddenLabels, shared_labels
 from secfc.operations.sums import full_sets, plain_full, plain_sums, sums_of
 from secfc.protocol.parties.party import Party

@@ -18,7 +18,7 @@ from secfc.operations.beginning.plus_plus import most_compared, most_dealt
 from secfc.operations.beginning.rows import BLOCK
 from secfc.operations.decoding.distances import rows_at_once as rows_answered
 from secfc.operations.ending.fit import most_looked_up
-from secfc.operations.nearest import rows_at_once
+from secfc.operations.signs import rows_at_once
 from secfc.protocol.job.cases import Coded, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import MAX_MESSAGE_BYTES, Layout
