@@ -21,8 +21,7 @@ from secfc import run
 from secfc.field.array_types import Floats, Labels
 from secfc.field.fixed_point import quantise, unit_of
 from secfc.kmeans.sets import random_partition
-from secfc.operations.beginning.plus_plus import numbers_of, plain_plus_plus
-from secfc.operations.beginning.random_numbers import plain_numbers
+from secfc.operations.beginning.plus_plus import numbers_of, plain_numbers, plain_plus_plus
 from secfc.sharing.row_checks import largest_norm
 
 SEEDS, QUICK_SEEDS = 40, 2

@@ -26,8 +26,7 @@ from benchmarks.privacy.rows import AttackRow, Scale
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.kmeans.plain import Plain
 from secfc.kmeans.program import lloyd
-from secfc.operations.beginning.plus_plus import numbers_of, plain_plus_plus
-from secfc.operations.beginning.random_numbers import plain_numbers
+from secfc.operations.beginning.plus_plus import numbers_of, plain_numbers, plain_plus_plus
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.making import make_job
 

@@ -13,9 +13,12 @@ from secfc.field.primes import primes_of
 from secfc.kmeans.bounds import draw_residues
 from secfc.operations import signs
 from secfc.operations.beginning import plus_plus
-from secfc.operations.beginning import random_numbers as starts
-from secfc.operations.beginning.plus_plus import numbers_of, plain_plus_plus
-from secfc.operations.beginning.random_numbers import plain_numbers, random_numbers
+from secfc.operations.beginning.plus_plus import (
+    numbers_of,
+    plain_numbers,
+    plain_plus_plus,
+    random_numbers,
+)
 from secfc.sharing.codewords import Codewords
 
 
@@ -71,13 +74,13 @@ def as_integers(opened):
 @pytest.mark.parametrize("shape", [(3, 1, 1), (5, 1, 2)], ids=str)
 def test_a_random_number_is_the_dealers_xor_that_of_both_evaluators(monkeypatch, shape):
     n, t, ell = shape
-    held, real = {}, starts.shared_bits
+    held, real = {}, plus_plus.shared_bits
 
     def shared_bits(me, bits):
         held[me.number] = bits.held
         return (yield from real(me, bits))
 
-    monkeypatch.setattr(starts, "shared_bits", shared_bits)
+    monkeypatch.setattr(plus_plus, "shared_bits", shared_bits)
     parties = parties_of(Codewords(n=n, t=t, ell=ell, primes=PRIMES))
     opened = numbers_at(parties)
     assert (opened == opened[:, :1]).all()  # in all segments

@@ -7,6 +7,12 @@ proportional to w D: with c_i = w_1 D_1 + ... + w_i D_i and a secret uniform rho
 row with 2**32 c_i > rho c_m. For the first row, which has no rivals, D = 1. If c_m is 0, every row equals a
 chosen one, and the last row is drawn.
 
+Each bit of rho is one of the dealer xor one of the evaluators. No two of those who compare may collude, so
+rho is uniform for each of them, also if it does not draw its own bits at random. The bits are under masks
+like those that a comparison finds, and become shares in the same way. One that lies there can share a number
+that is not below 2**32. Then other rows are drawn, as if it lied in a comparison of the draw; so no check is
+made.
+
 Opens nothing but what `reduced` opens. Nobody learns a row, a distance or rho. The last bit of a draw is
 public, so the bits of a set add up to 1, whatever one that lies does to others.
 """
@@ -19,16 +25,19 @@ from math import log
 import numpy as np
 
 from secfc.comparing.batch_plan import wins
-from secfc.field.array_types import Floats, Ints, Labels, Objects
+from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects
 from secfc.field.fixed_point import quantise
 from secfc.kmeans.bounds import DRAW_BITS
-from secfc.operations.beginning.random_numbers import plain_numbers, random_numbers
 from secfc.operations.masked import masked, packed
 from secfc.operations.reduction import reduced
-from secfc.operations.signs import hidden_signs, negative, rows_at_once, shared_bits
-from secfc.protocol.parties.party import Party
+from secfc.operations.signs import HiddenBits, hidden_signs, negative, rows_at_once, shared_bits
+from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
+
+_PHASE = "draws"
+_OCTETS = DRAW_BITS // 8
+_WORD_BITS = 64
 
 
 def candidates_of(k: int) -> int:
@@ -49,6 +58,12 @@ def most_compared(k: int, rows: int, primes: int) -> int:
 def most_dealt(k: int) -> int:
     """Bits of all random numbers, which are dealt at once."""
     return DRAW_BITS * numbers_of(k)
+
+
+def plain_numbers(count: int, repeated: np.random.Generator) -> list[int]:
+    """The numbers of a simulation that is repeated: the dealer's bits come first, then the evaluators'."""
+    halves = [np.frombuffer(repeated.bytes(_OCTETS * count), dtype=f">u{_OCTETS}") for _ in range(2)]
+    return [one ^ other for one, other in zip(*(half.tolist() for half in halves), strict=True)]
 
 
 def plain_plus_plus(rows: Objects, weights: Ints, numbers: Sequence[int], k: int) -> Labels:
@@ -80,6 +95,28 @@ def repeated_draws(rows: Floats, k: int, *, unit: Fraction, seed: int) -> Labels
     whole = quantise(rows, unit).astype(np.int64).astype(object)
     numbers = plain_numbers(numbers_of(k), np.random.default_rng(seed))
     return plain_plus_plus(whole, np.ones(len(rows), dtype=np.int64), numbers, k)
+
+
+def random_numbers(
+    me: Party, count: int, repeated: np.random.Generator | None = None
+) -> Generator[None, None, Shared]:
+    """[rho], shape (count,), each uniform below 2**DRAW_BITS, the same in all segments.
+
+    In a simulation that is `repeated`, all bits come from a generator, in the same state at all parties.
+    """
+    halves = []
+    if repeated is not None:
+        dealer, evaluators = (repeated.bytes(_OCTETS * count) for _ in range(2))
+        if me.number in me.roles.comparers:
+            halves.append(_given(dealer if me.deals else evaluators))
+    elif me.deals:
+        halves.append(_given(me.masks.octets(_OCTETS * count)))
+    elif me.evaluates:
+        halves.append(_evaluator(me, count))
+    found = yield from me.together(halves)
+    held: Bools | None = found[0].reshape(count, DRAW_BITS) if found else None
+    bits = yield from shared_bits(me, HiddenBits(outputs=count, rows=DRAW_BITS, held=held))
+    return (bits * (1 << np.arange(DRAW_BITS)[::-1])).sum(1)
 
 
 def plus_plus(
@@ -177,6 +214,19 @@ def chosen_of(me: Party, totals: Shared, values: Shared) -> Generator[None, None
     won = (yield from shared_bits(me, (yield from hidden_signs(me, hidden, wins(totals.size))))).reshape(-1)
     every = joined([won, (1 - won.sum(0)).reshape(1)], 0)
     return (yield from reduced(me, every.reshape(1, -1) @ values))
+
+
+def _given(octets: bytes) -> Half:
+    return np.unpackbits(np.frombuffer(octets, dtype=np.uint8)).astype(np.bool_)
+    yield
+
+
+def _evaluator(me: Party, count: int) -> Half:
+    """Bits from a key that both evaluators share."""
+    first, second = me.roles.evaluators
+    words = np.empty(-(-DRAW_BITS * count // _WORD_BITS), dtype=np.uint64)
+    me.keys(second if me.number == first else first, _PHASE).bits(_PHASE, 0).fill(words)
+    return (yield from _given(words.tobytes()[: _OCTETS * count]))
 
 
 def _negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
