@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.costs.iteration import blobs, take_turns
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, stated
 from benchmarks.costs.sharing import share_once
-from secfc.crypto.proof import Signer
 from secfc.field import primes
 from secfc.kmeans.in_range import RangeCheck
+from secfc.protocol.messages.wire import Signer
 from secfc.sharing.row_checks import largest_norm
 
 ITERATIONS = 8

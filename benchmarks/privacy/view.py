@@ -12,7 +12,6 @@ import numpy as np
 
 from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity, Roster
-from secfc.crypto.proof import Signer
 from secfc.crypto.randomness import KEY_BYTES, MaskSource
 from secfc.errors import LimitError
 from secfc.field.array_types import Bools, Data, Floats, Ints, Labels, Objects, Shares
@@ -26,7 +25,7 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Message
-from secfc.protocol.messages.wire import decode, encode
+from secfc.protocol.messages.wire import Signer, decode, encode
 from secfc.protocol.server import Server
 from secfc.sharing.codewords import Codewords
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from secfc.crypto.handshake import PairSecrets, Session
 from secfc.crypto.identity import Identity, Roster
-from secfc.crypto.proof import Signer
 from secfc.crypto.randomness import MaskSource
 from secfc.drivers.costs import Meter
 from secfc.drivers.post import Post, Posted
@@ -16,7 +15,7 @@ from secfc.drivers.watch import Watch
 from secfc.kernels import Kernels, choose
 from secfc.protocol.client import Client
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Message
-from secfc.protocol.messages.wire import Envelope, decode, encode, envelope_of
+from secfc.protocol.messages.wire import Envelope, Signer, decode, encode, envelope_of
 from secfc.protocol.server import Server
 
 OnDelivery = Callable[[Envelope, float], None]

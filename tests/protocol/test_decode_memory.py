@@ -7,7 +7,6 @@ import pytest
 
 from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity, Roster
-from secfc.crypto.proof import Signer
 from secfc.errors import MessageError
 from secfc.protocol import messages
 from secfc.protocol.client import Client
@@ -16,7 +15,7 @@ from secfc.protocol.job.making import make_job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import accepted
 from secfc.protocol.messages.accepted import Sizes
-from secfc.protocol.messages.wire import HEADER_BYTES, MAGIC, decode, encode, signed_header
+from secfc.protocol.messages.wire import HEADER_BYTES, MAGIC, Signer, decode, encode, signed_header
 from secfc.protocol.server import Server
 
 ROWS = 1 << 18

@@ -6,10 +6,10 @@ import pytest
 
 from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity, Roster
-from secfc.crypto.proof import Signer
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.protocol.messages import SERVER, Plan, StepNotice
 from secfc.protocol.messages import wire as encoding
+from secfc.protocol.messages.wire import Signer
 from secfc.version import PROTOCOL
 
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]]]

@@ -14,7 +14,6 @@ from support.sweeps import sweep, tries
 from secfc.crypto.channel import Sealed
 from secfc.crypto.handshake import Introduction, Session
 from secfc.crypto.identity import SIGNATURE_BYTES, Identity, Roster
-from secfc.crypto.proof import Signer
 from secfc.errors import MessageError
 from secfc.field.label_packing import PackedLabels
 from secfc.protocol.messages import (
@@ -29,7 +28,7 @@ from secfc.protocol.messages import (
     encodings,
     wire,
 )
-from secfc.protocol.messages.wire import MAGIC, envelope
+from secfc.protocol.messages.wire import MAGIC, Signer, envelope
 
 COORDINATOR = Identity()
 SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))

@@ -24,7 +24,6 @@ from secfc.crypto.handshake import (
     transcript_of,
 )
 from secfc.crypto.identity import Identity, Roster
-from secfc.crypto.proof import Signer
 from secfc.crypto.randomness import MaskSource
 from secfc.field.label_packing import PackedLabels
 from secfc.field.packing import PackedResidues, Payload
@@ -33,7 +32,7 @@ from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import Disclosure
 from secfc.protocol.messages import SERVER, FromServer, Hello, Message, Plan, Step, StepNotice, StepReport
-from secfc.protocol.messages.wire import decode, encode
+from secfc.protocol.messages.wire import Signer, decode, encode
 from secfc.protocol.server import Server
 from secfc.tables.ids import row_ids
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from secfc.agreement.public_errors import COMPLETE, PublicError
 from secfc.crypto.identity import Identity
-from secfc.crypto.proof import Signer
 from secfc.drivers.calls import conversation as conversations
 from secfc.drivers.calls.conversation import Conversation, Event, Send, heard
 from secfc.drivers.calls.coordinator_log import CoordinatorLog, Noted
@@ -33,7 +32,7 @@ from secfc.kernels import choose
 from secfc.kernels.threads import ALONE, Threads
 from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.messages import SERVER, Message
-from secfc.protocol.messages.wire import decode, encode, envelope, envelope_of
+from secfc.protocol.messages.wire import Signer, decode, encode, envelope, envelope_of
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.version import VERSION

@@ -3,16 +3,24 @@
 A message is a fixed header and the body that its class declares: fixed-width little-endian integers, then at
 most one array whose length follows from them. Every message has one encoding, its size is known before
 anything is allocated, and nothing in it is executable. The table is in docs/protocol.md, "Messages".
+
+The server signs each of its messages::
+
+    statement = "secfc server 1" | agreement (32) | header of the message | SHA-256 of its body
+
+The header names the run, the type, sender and round. Its recipient is 0, because the server signs once what
+it sends to many. So a signature is of no use in another run, place or agreement, and everybody who has the
+roster can check it.
 """
 
+import hashlib
 import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
 from secfc.crypto.handshake import Session
-from secfc.crypto.identity import SIGNATURE_BYTES
-from secfc.crypto.proof import Signer, verify
-from secfc.errors import MessageError, SecFCError
+from secfc.crypto.identity import SIGNATURE_BYTES, Identity
+from secfc.errors import MessageError, ParameterError, SecFCError
 from secfc.protocol.job.row_layout import MAX_MESSAGE_BYTES
 from secfc.protocol.messages.encodings import Reader
 from secfc.protocol.messages.kinds import KINDS, RUN_ID_BYTES, SERVER, FromServer, Message, Phase
@@ -57,6 +65,41 @@ class Envelope(NamedTuple):
     sender: int
     recipient: int
     round: int
+
+
+class Signer:
+    """The server's side: signatures of its messages in one session.
+
+    Ed25519 is deterministic: the same message has the same signature, also after a restart. ParameterError if
+    the identity's key is not the roster's.
+    """
+
+    def __init__(self, session: Session, identity: Identity) -> None:
+        if identity.public != session.roster.coordinator:
+            raise ParameterError("server: its identity is not the one pinned in the roster")
+        self._agreement, self._identity = session.agreement, identity
+        self._last: tuple[bytes, bytes, bytes] | None = None  # header, body and signature
+
+    def __repr__(self) -> str:
+        return "Signer()"
+
+    def sign(self, header: bytes, body: bytes) -> bytes:
+        """The signature of a message; one that is sent to many is signed once."""
+        last = self._last
+        if last is None or last[:2] != (header, body):  # comparing is faster than hashing again
+            signature = self._identity.sign(_statement(self._agreement, header, body))
+            last = self._last = header, body, signature
+        return last[2]
+
+
+def verify(session: Session, header: bytes, body: bytes | memoryview, signature: bytes) -> None:
+    """Raise SealError unless the server of this session's roster signed a message under its agreement."""
+    statement = _statement(session.agreement, header, body)
+    session.roster.verify(SERVER, signature, statement, what="its message")
+
+
+def _statement(agreement: bytes, header: bytes, body: bytes | memoryview) -> bytes:
+    return b"secfc server 1" + agreement + header + hashlib.sha256(body).digest()
 
 
 def encode(message: Message, *, k: int, signer: Signer | None = None) -> bytes | memoryview:
