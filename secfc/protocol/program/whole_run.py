@@ -21,6 +21,7 @@ from secfc.operations.decoding.revealing import public_revealed
 from secfc.operations.ending.centres import Opened
 from secfc.operations.ending.noise import Noise, noise_of
 from secfc.operations.ending.revealing import revealed
+from secfc.operations.predicting.prediction import GivenLabels, given_labels, predicted
 from secfc.operations.secure import Secure, SecureStarts
 from secfc.operations.sums import Sums, public_sets
 from secfc.protocol.job.cases import Coded, Predict
@@ -29,7 +30,6 @@ from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
 from secfc.protocol.program.coded_run import PublicRounds, coded_prediction, coded_run
 from secfc.protocol.program.located import Claim, located
-from secfc.protocol.program.prediction import GivenLabels, given_labels, predicted
 from secfc.protocol.program.whose_rows import (
     Given,
     Labelled,
