@@ -189,20 +189,17 @@ class ClientProgram(ClientPhase):
         context, smallest = self._context, int(rows_hidden_among(start, k, self._layout.weights).min())
         context.limits.enforce(context.job, client=context.number, smallest=smallest, round_=self.round + 1)
 
-    def public_round_is(self, number: int, sets: Labels) -> None:
-        """See `PublicRounds`. LimitError for a set that is too small, or too many rounds."""
-        context = self._context
-        hidden = rows_hidden_among(sets, context.job.k, self._layout.weights)
-        smallest = int(hidden[hidden > 0].min())
-        context.limits.enforce(context.job, client=context.number, smallest=smallest, round_=number)
-        self.round = number
-
     def iteration_is(self, number: int, moved: int, inertia: Fraction | None) -> None:
-        """See `PublicRounds`."""
+        """See `Watching`."""
         self.moved = moved
 
-    def round_is(self, number: int) -> None:
-        """See `Watching`. LimitError for more rounds than its limits allow."""
+    def round_is(self, number: int, sets: Labels | None = None) -> None:
+        """See `Watching`. LimitError for a set that is too small, or more rounds than its limits allow."""
         context = self._context
-        context.limits.check_round(context.job, client=context.number, round_=number)
+        if sets is None:
+            context.limits.check_round(context.job, client=context.number, round_=number)
+        else:
+            hidden = rows_hidden_among(sets, context.job.k, self._layout.weights)
+            smallest = int(hidden[hidden > 0].min())
+            context.limits.enforce(context.job, client=context.number, smallest=smallest, round_=number)
         self.round = number

@@ -235,15 +235,11 @@ class ServerProgram(ServerPhase):
     def sets_are(self, start: Labels, k: int) -> None:
         """See `Watching`."""
 
-    def public_round_is(self, number: int, sets: Labels) -> None:
-        """See `PublicRounds`."""
-        self.round_is(number)
-
     def iteration_is(self, number: int, moved: int, inertia: Fraction | None) -> None:
-        """See `PublicRounds`."""
+        """See `Watching`."""
         self._iteration, self._moved = number, moved
         self._inertia = None if inertia is None else self.context.job.in_data_units(inertia)
 
-    def round_is(self, number: int) -> None:
+    def round_is(self, number: int, sets: Labels | None = None) -> None:
         """See `Watching`."""
         self._round = self.context.gathering.round = number

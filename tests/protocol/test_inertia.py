@@ -12,13 +12,13 @@ D, K = 2, 4
 
 def asked_of_all(monkeypatch):
     """The sets of each round, as each client learns them."""
-    asked, honest = defaultdict(list), ClientProgram.public_round_is
+    asked, honest = defaultdict(list), ClientProgram.round_is
 
     def begins(phase, number, sets):
         asked[phase._context.number].append(sets.copy())
         honest(phase, number, sets)
 
-    monkeypatch.setattr(ClientProgram, "public_round_is", begins)
+    monkeypatch.setattr(ClientProgram, "round_is", begins)
     return asked
 
 

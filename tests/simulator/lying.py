@@ -147,13 +147,15 @@ class LyingClient(Client):
 
     def _watched(self) -> Any:
         """Note how many primes the answers of a round about public sets have, while a message is taken."""
-        honest = ClientProgram.public_round_is
+        honest = ClientProgram.round_is
 
-        def begins(phase: ClientProgram, number: int, sets: Any) -> None:
+        def begins(phase: ClientProgram, number: int, sets: Any = None) -> None:
             honest(phase, number, sets)
+            if sets is None:
+                return
             self._primes = residues_needed(self._job.radius, int(set_sizes(sets, self._job.k).max()))
 
-        return patch.object(ClientProgram, "public_round_is", begins)
+        return patch.object(ClientProgram, "round_is", begins)
 
     def _drawn(self, what: str, recipient: int) -> list[Lie]:
         """The lies about the next letter of a tag to a recipient."""

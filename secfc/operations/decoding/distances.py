@@ -36,6 +36,8 @@ is read in longer pieces than with smaller blocks, and less time is spent in Pyt
 _BLOCK = 1 << 21
 """Residues that a holder sends at a time, at most."""
 
+OnRound = Callable[[int, Labels], None]
+
 
 def rows_at_once(k: int, primes: int) -> int:
     """Rows of which a holder sends distances at a time."""
@@ -58,7 +60,7 @@ class Distances:
         radius: int,
         within: RangeCheck,
         compared: bool,
-        on_round: Callable[[int, Labels], None],
+        on_round: OnRound,
     ) -> None:
         self.me, self._m, self._most = me, rows.m, k
         self._radius, self._within, self._compared, self._on_round = radius, within, compared, on_round

@@ -5,8 +5,6 @@ coordinator alone knows how well starts fit, and tells the best of all at the en
 """
 
 from collections.abc import Callable, Generator
-from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 
@@ -17,22 +15,12 @@ from secfc.kmeans.clustering import SearchResult, suitability
 from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.program import fewest_moved, lloyd
 from secfc.operations.decoding.agreed import agreed, told_best
-from secfc.operations.decoding.coded import Coded
-from secfc.operations.decoding.distances import Distances
+from secfc.operations.decoding.coded import Coded, OnIteration
+from secfc.operations.decoding.distances import Distances, OnRound
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import COORDINATOR, Party
 from secfc.sharing.rows import Rows
-
-
-class PublicRounds(Protocol):
-    """Is told what everybody learns of rounds about public sets. It may refuse it with an error."""
-
-    def public_round_is(self, number: int, sets: Labels) -> None:
-        """A round begins, counted from 1. Its means are those of these sets; -1 is no set."""
-
-    def iteration_is(self, number: int, moved: int, inertia: Fraction | None) -> None:
-        """An assignment of a start, from 1, and how many rows moved. The coordinator knows the inertia."""
 
 
 class _Bests:
@@ -63,13 +51,16 @@ def coded_run(
     layout: Layout,
     rows: Rows,
     first_sets: Callable[[int], Labels],
-    watching: PublicRounds,
+    *,
+    on_round: OnRound,
+    on_iteration: OnIteration,
 ) -> Generator[None, None, tuple[SearchResult, list[SearchResult]]]:
     """The best result, and at the coordinator the results of all k.
 
-    `first_sets` gives those of the next start, of so many sets.
+    `first_sets` gives those of the next start, of so many sets. For `on_round` see `Distances`, for
+    `on_iteration` `Coded`.
     """
-    method, starts, rounds = job.method, job.method.starts, _rounds(me, job, layout, rows, watching)
+    method, starts, rounds = job.method, job.method.starts, _rounds(me, job, layout, rows, on_round)
     fewest = fewest_moved(method.tol_moved, layout.m)
     every, bests = list[SearchResult](), _Bests()
     for number, k in enumerate(starts):
@@ -78,7 +69,7 @@ def coded_run(
             first_sets(k),
             k,
             separate=method.init == "separation",
-            on_iteration=watching.iteration_is,
+            on_iteration=on_iteration,
         )
         ended = yield from lloyd(run, k=k, max_iter=method.max_iter, fewest=fewest)
         every.append(run.result(ended))
@@ -95,13 +86,13 @@ def coded_run(
 
 
 def coded_prediction(
-    me: Party, job: Job, layout: Layout, rows: Rows, start: Labels, watching: PublicRounds
+    me: Party, job: Job, layout: Layout, rows: Rows, start: Labels, *, on_round: OnRound
 ) -> Generator[None, None, SearchResult]:
     """Start labels, and for each row whose label is -1 that of the nearest mean of the others.
 
     CheatError if the coordinator tells other labels of rows that have one.
     """
-    rounds = _rounds(me, job, layout, rows, watching)
+    rounds = _rounds(me, job, layout, rows, on_round)
     labels = yield from rounds.labels(start, job.k, lambda found: np.where(start < 0, found.labels, start))
     if (labels != start)[start >= 0].any():
         raise CheatError("the server told other labels than those that were given", code=Code.BAD_MESSAGE)
@@ -112,7 +103,7 @@ def coded_prediction(
     return result
 
 
-def _rounds(me: Party, job: Job, layout: Layout, rows: Rows, watching: PublicRounds) -> Distances:
+def _rounds(me: Party, job: Job, layout: Layout, rows: Rows, on_round: OnRound) -> Distances:
     return Distances(
         me,
         rows,
@@ -120,5 +111,5 @@ def _rounds(me: Party, job: Job, layout: Layout, rows: Rows, watching: PublicRou
         radius=job.radius,
         within=RangeCheck(radius=job.radius, layout=layout, max_liars=job.max_liars),
         compared=bool(job.method.compared),
-        on_round=watching.public_round_is,
+        on_round=on_round,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from math import inf, isfinite, nan
 from typing import Protocol
 
@@ -28,7 +29,7 @@ from secfc.protocol.job.cases import Coded, Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
-from secfc.protocol.program.coded_run import PublicRounds, coded_prediction, coded_run
+from secfc.protocol.program.coded_run import coded_prediction, coded_run
 from secfc.protocol.program.located import Claim, located
 from secfc.protocol.program.whose_rows import (
     Given,
@@ -66,7 +67,7 @@ class Brought:
     smallest: int = 1
 
 
-class Watching(PublicRounds, Protocol):
+class Watching(Protocol):
     """Is told what everybody learns. It may refuse it with an error, which ends the run for this party."""
 
     def union_is(self, layout: Layout, numbers: Ints | None) -> None:
@@ -78,8 +79,14 @@ class Watching(PublicRounds, Protocol):
     def sets_are(self, start: Labels, k: int) -> None:
         """The first k sets of the next start, of the rows that are in, if they are public."""
 
-    def round_is(self, number: int) -> None:
-        """A round begins, counted from 1."""
+    def round_is(self, number: int, sets: Labels | None = None) -> None:
+        """A round begins, counted from 1, with the means of these sets if they are public; -1 is no set."""
+
+    def iteration_is(self, number: int, moved: int, inertia: Fraction | None) -> None:
+        """With public sets: an assignment of a start, from 1, and how many rows moved.
+
+        The coordinator knows the inertia.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,10 +214,19 @@ def _public_run(
     """The same where the coordinator decodes distances, and everybody learns all labels."""
     layout, rows = shared.layout, shared.rows
     if isinstance(job.method, Predict):
-        best = yield from coded_prediction(me, job, layout, rows, next_sets(job.k)[0], watching)
+        start = next_sets(job.k)[0]
+        best = yield from coded_prediction(me, job, layout, rows, start, on_round=watching.round_is)
         results = [best]
     else:
-        best, results = yield from coded_run(me, job, layout, rows, lambda k: next_sets(k)[0], watching)
+        best, results = yield from coded_run(
+            me,
+            job,
+            layout,
+            rows,
+            lambda k: next_sets(k)[0],
+            on_round=watching.round_is,
+            on_iteration=watching.iteration_is,
+        )
     opened = yield from public_revealed(me, job, shared, best.labels, best.k, smallest=smallest)
     labels = public_labels_of_rows(me, best.labels, shared, most=job.k)
     return Found(labels=labels, result=best, results=results, opened=opened)
