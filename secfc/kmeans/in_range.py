@@ -27,12 +27,10 @@ class RangeCheck:
     def __init__(self, *, radius: int, layout: Layout, max_liars: int) -> None:
         # float() rounds an integer correctly.
         self._most, self._layout, self._max_liars = float((2 * radius) ** 2), layout, max_liars
-        self._beyond: dict[int, Bools] = {}
+        self._beyond: list[Bools] = []  # by owner and set, of blocks with such rows
 
     def take(self, rows: slice, found: Quotients) -> None:
         """Compare squared distances D / |S_h|**2 of rows with the limit.
-
-        Rows that are given again replace their earlier result.
 
         Honest rows never exceed the limit. Their norms are at most `radius`, which includes rounding
         (`secfc.field.fixed_point.quantised_radius`). So the sum over S_h and |S_h| times a row have norms of
@@ -41,16 +39,11 @@ class RangeCheck:
         """
         limit = self._most * (1 + found.tolerance)
         if found.compared.largest <= limit:
-            self._beyond.pop(rows.start, None)
             return
         beyond = (found.values() > limit) & (found.sizes > 0)[:, np.newaxis]
         owners = [self._layout.rows(j) for j in range(1, len(self._layout.counts) + 1)]
-        self._beyond[rows.start] = np.array(
-            [
-                beyond[:, max(own.start - rows.start, 0) : max(own.stop - rows.start, 0)].any(axis=1)
-                for own in owners
-            ]
-        )
+        parts = [slice(max(own.start - rows.start, 0), max(own.stop - rows.start, 0)) for own in owners]
+        self._beyond.append(np.array([beyond[:, part].any(axis=1) for part in parts]))
 
     def end_round(self, sets: Labels) -> None:
         """End the round, whose distances were to the means of `sets`.
@@ -60,8 +53,8 @@ class RangeCheck:
         """
         if not self._beyond:
             return
-        pairs = np.logical_or.reduce(list(self._beyond.values()))
-        self._beyond = {}
+        pairs = np.logical_or.reduce(self._beyond)
+        self._beyond = []
         text = "a round's distances are larger than the public bound allows"
         if not self._max_liars:
             raise RangeError(

@@ -24,7 +24,7 @@ class CentreDistances:
 
     def __init__(self, sets: Labels, sizes: Ints) -> None:
         self._sets, self._sizes = sets, sizes
-        self._sums: dict[int, Floats] = {}  # by first row: rows that are added again replace their sums
+        self._sums: dict[int, Floats] = {}  # by first row, because threads add blocks in any order
 
     def add(self, rows: slice, value: Floats) -> None:
         """Add squared distances of some rows, shape (sets asked about, rows), inf to empty sets."""

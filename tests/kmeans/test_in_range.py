@@ -139,13 +139,6 @@ def test_a_client_alone_with_its_row_and_set_is_named():
     assert "not known" in checked([(0, 0)], max_liars=1, sets=sets, layout=whole)
 
 
-def test_rows_that_come_again_replace_what_was_found():
-    check = RangeCheck(radius=2, layout=Layout((2, 1)), max_liars=0)
-    for value in ([[99.0, 0.0]], [[16.0, 0.0]]):
-        check.take(slice(0, 2), of_single_rows(np.array(value)))
-    check.end_round(np.zeros(3, dtype=np.int32))
-
-
 @given(
     groups=st.sets(st.frozensets(st.integers(1, 6), min_size=1, max_size=4), min_size=1, max_size=8),
     most=st.integers(1, 3),

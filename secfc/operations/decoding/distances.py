@@ -101,8 +101,6 @@ class Distances:
             if me.number == COORDINATOR:
                 halves.append(self._coordinator(rows, code, shape, about, of if last else None, core))
             found = yield from me.together(halves)
-            if last:
-                self._kept.end_round(sets)
         labels: Labels = found[0]
         return labels
 

@@ -19,32 +19,29 @@ class KeptDistances:
 
     def __init__(self, m: int, k: int) -> None:
         self._m, self._k = m, k
-        self._sets: Labels | None = None  # of that round
-        self._held = self._keeps = False  # whether its digits were kept; those of this round are
+        self._sets: Labels | None = None  # of this round
+        self._keeps = False  # whether its digits are kept
         self._digits: Shares = np.empty((0, k, m), dtype=np.float32)
 
     def __repr__(self) -> str:
         return f"KeptDistances(shape={self._digits.shape})"
 
     def question(self, sets: Labels, sizes: Ints, primes: tuple[int, ...]) -> tuple[int, ...]:
-        """The sets that a round about `sets`, of these sizes, has to ask for; () for all of them.
-
-        A round that ended before it was decoded whole has changed distances to these sets alone.
-        """
-        self._keeps, count = False, len(primes)
-        if self._sets is None or 4 * count * self._k * self._m > MOST_BYTES:
+        """Begin a round about `sets`, of these sizes. The sets that it has to ask for; () for all of them."""
+        before, held, count = self._sets, self._keeps, len(primes)
+        self._sets, self._keeps = sets.copy(), False
+        if before is None or 4 * count * self._k * self._m > MOST_BYTES:
             return ()
-        moved = self._sets != sets
-        old, new = (np.bincount(one[moved] + 1, minlength=sizes.size + 1)[1:] for one in (self._sets, sets))
+        moved = before != sets
+        old, new = (np.bincount(one[moved] + 1, minlength=sizes.size + 1)[1:] for one in (before, sets))
         asked = np.flatnonzero((old + new > 0) & (sizes > 0))
         if asked.size == np.count_nonzero(sizes):
             return ()
         self._keeps = True
-        if self._held and len(self._digits) == count:
+        if held and len(self._digits) == count:
             return tuple(asked.tolist())
-        self._held = False
         if len(self._digits) != count:
-            # Zeros, because nobody answers about empty sets at the end, and standing() writes all sets:
+            # Zeros, because nobody answers about empty sets at the end.
             self._digits = np.zeros((count, self._k, self._m), dtype=np.float32)
         return ()
 
@@ -61,7 +58,3 @@ class KeptDistances:
             return digits
         kept[:, asked] = digits
         return np.ascontiguousarray(kept[:, : asked_about(sizes)])
-
-    def end_round(self, sets: Labels) -> None:
-        """A round about these sets was decoded whole."""
-        self._sets, self._held = sets.copy(), self._keeps
