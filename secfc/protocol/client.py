@@ -1,24 +1,35 @@
 """A client, which shares its rows and computes with shares, or a helper."""
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
 
 from secfc.crypto.handshake import Handshake, Introduction, PairSecrets, Session, digest_of
 from secfc.crypto.identity import Identity
 from secfc.crypto.randomness import MaskSource
-from secfc.errors import DataError, MessageError, ParameterError, SealError
+from secfc.errors import DataError, MessageError, ParameterError, SealError, TooManyFaultsError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.field.label_packing import labels_of
 from secfc.kernels import Choose, choose
+from secfc.kmeans.sets import rows_hidden_among
 from secfc.operations.beginning.deposited import HeldDeposits
-from secfc.protocol.client_program import ClientContext, ClientPhase, ClientProgram
-from secfc.protocol.job.cases import Deposited, Union
+from secfc.operations.beginning.rows import SharedRows
+from secfc.protocol.job.cases import Deposited, Predict, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.row_layout import Layout, check_told, planned_rows
-from secfc.protocol.messages import KINDS, BetweenClients, Hello, Message, Plan, Step
-from secfc.protocol.messages.accepted import MOST_EARLY_BYTES, Sizes, check_envelope
+from secfc.protocol.messages import KINDS, BetweenClients, Hello, Message, Plan, Step, StepNotice
+from secfc.protocol.messages.accepted import (
+    MOST_EARLY_BYTES,
+    RepeatedError,
+    Sizes,
+    check_envelope,
+    useless,
+)
 from secfc.protocol.messages.wire import Envelope
+from secfc.protocol.program.stepping import Stepping
 from secfc.protocol.program.whole_run import Brought
 from secfc.protocol.program.whose_rows import given_by
 from secfc.protocol.states import State
@@ -30,132 +41,6 @@ _NEEDED = frozenset(kind.__name__ for kind in KINDS if issubclass(kind, BetweenC
 
 MOST_EARLY = 8
 """Messages of a party that are kept until the plan. Before this party takes part it sends fewer."""
-
-
-class ClientIdentify(ClientPhase):
-    """From its introduction to the plan."""
-
-    state = State.IDENTIFY
-
-    def __init__(
-        self,
-        context: ClientContext,
-        *,
-        rows: Floats,
-        ids: RowIds | None,
-        ephemeral: bytes | None,
-        secrets: PairSecrets | None,
-    ) -> None:
-        self._context, self._rows, self._ids = context, rows, ids
-        self.handshake = Handshake(  # its private key is dropped with this phase
-            session=context.session,
-            number=context.number,
-            identity=context.identity,
-            rows=rows.shape[0] if ids is None else 0,
-            start=self._told_start,
-            weights=context.weights,
-            smallest=context.limits.told(context.job) if context.number <= context.job.n else 1,
-            ephemeral=ephemeral,
-            secrets=secrets,
-        )
-        self.early: list[Step] = []  # came before the plan
-        self.spoilt: set[int] = set()  # who also sent what cannot be read
-
-    @property
-    def hello(self) -> Hello:
-        """Its introduction."""
-        return Hello(
-            run=self._context.session.run,
-            sender=self._context.number,
-            agreement=self._context.session.agreement,
-            introduction=self.handshake.introduction,
-            weights=self._context.weights,
-            start=self._told_start,
-        )
-
-    @property
-    def _told_start(self) -> Labels | None:
-        """What everybody is told of its start labels (`Job.told_start`)."""
-        start = self._context.start
-        return None if start is None else self._context.job.told_start(start)
-
-    def step(self, message: Message) -> list[Message]:
-        """Keep a message that arrived before the plan. MessageError for too many of its sender, or bytes."""
-        assert isinstance(message, Step)
-        sizes = [len(one.sealed.payload) for one in self.early if one.sender == message.sender]
-        if len(sizes) >= MOST_EARLY:
-            raise MessageError(f"Step: more than {MOST_EARLY} of party {message.sender} before the program")
-        if sum(sizes) + len(message.sealed.payload) > MOST_EARLY_BYTES:
-            raise MessageError(
-                f"Step: more than {MOST_EARLY_BYTES} bytes of party {message.sender} before the program"
-            )
-        self.early.append(message)
-        return []
-
-    def unreadable(self, sender: int) -> list[Message]:
-        """Note the sender until shares are opened."""
-        self.spoilt.add(sender)
-        return []
-
-    def join(self, message: Plan) -> ClientProgram:
-        """Check the plan. The program follows."""
-        context, job = self._context, self._context.job
-        channels = self.handshake.channels(message.introductions)
-        present = {j: one for j, one in enumerate(message.introductions, 1) if one is not None}
-        self._check_present(present)
-        layout, start = self._planned(message)
-        rows = given_by(
-            job,
-            [self._rows],
-            context.allocate,
-            transcript=channels.transcript,
-            salt=context.salt,
-            ids=self._ids,
-            deposits=context.deposits,
-        )
-        brought = Brought(
-            run=context.session.run,
-            rows=rows,
-            value=self.handshake.coin,
-            commitments={j: one.commitment for j, one in present.items()},
-            start=start,
-            repeats=context.repeats,
-            labels=context.start if job.hides_start else None,
-            smallest=max(one.smallest for one in present.values()),
-        )
-        return ClientProgram(context, channels, brought, planned_rows(job, layout))
-
-    def _check_present(self, present: Mapping[int, Introduction]) -> None:
-        """MessageError unless all whom the run needs are there, and nobody tells of rows that it may not."""
-        job = self._context.job
-        if not present.keys() >= set(job.comparers):
-            raise MessageError("Plan: one of those who are to compare did not come")
-        for j in range(1, job.n + 1):
-            if j not in present:
-                self._context.refuse_without("Plan", j)
-        for j, one in present.items():
-            check_told(job, j, one, kind="Plan")
-
-    def _planned(self, plan: Plan) -> tuple[Layout, Labels | None]:
-        """The rows of clients with their weights, and the first sets that are given.
-
-        Each client must have signed its own weights and start labels.
-        """
-        job, clients, weights = self._context.job, plan.introductions[: self._context.job.n], plan.weights
-        layout = Layout(tuple(0 if one is None else one.rows for one in clients), weights=weights)
-        start = None if plan.start is None else labels_of(plan.start)
-        if (0 if weights is None else weights.size) != (layout.m if job.rows.weighted else 0):
-            raise MessageError(
-                f"Plan: other weights than those of {layout.m} rows, weighted={job.rows.weighted}"
-            )
-        if (0 if start is None else start.size) != (layout.m if job.method.init == "labels" else 0):
-            raise MessageError(f"Plan: other start labels than those of {layout.m} rows")
-        for j, one in enumerate(clients, 1):
-            if one is not None and one.weights != digest_of(layout.weights_of(j)):
-                raise SealError(f"Plan: it has not the weights that client {j} signed")
-            if one is not None and start is not None and digest_of(start[layout.rows(j)]) != one.start:
-                raise SealError(f"Plan: it has not the start labels that client {j} signed")
-        return layout, start
 
 
 class Client:
@@ -173,7 +58,43 @@ class Client:
 
     Raises DataError for unusable rows, ParameterError if the roster has another key for it or a helper has
     rows, LimitError if its limits forbid the job.
+
+    Attributes
+    ----------
+    planned : Layout or None
+        All rows of the plan, once it has come.
+    union_rows : ndarray of shape (m_j,), int64, or None
+        The numbers of its own rows in the union, once the union is found.
+    labels : ndarray of shape (m_j,) or None
+        Labels of its own rows, once the run has ended. Empty for a member of a committee, None if the rows
+        were left out.
+    label_shares : ndarray of shape (k, m) or None
+        A committee member's shares of final labels, one-hot, modulo the first prime, once the run has ended.
+    centres, deviations : ndarray of shape (k, d) or None
+        Centres and standard deviations opened to it, in the data's units. NaN for a cluster without rows.
+    opened_sizes : ndarray of shape (k,) or None
+        Sizes, or weights, of clusters that were opened to it with centres.
+    round : int
+        Number of the round, from 1.
+    moved : int or None
+        Rows whose label changed in the last iteration, where everybody knows it.
+    inertia : float or None
+        Inertia of the result, where everybody is told it.
+    ended : tuple of int and bool, or None
+        Iterations, and whether they converged, once the result is known.
     """
+
+    planned: Layout | None = None
+    union_rows: Ints | None = None
+    labels: Labels | None = None
+    label_shares: Floats | None = None
+    centres: Floats | None = None
+    deviations: Floats | None = None
+    opened_sizes: Ints | None = None
+    round: int = 0
+    moved: int | None = None
+    inertia: float | None = None
+    ended: tuple[int, bool] | None = None
 
     def __init__(
         self,
@@ -219,78 +140,62 @@ class Client:
             if weights is not None:
                 check_weights(weights, name=name, m=rows.shape[0])
             _check_ids(ids, name=name, m=rows.shape[0], job=job)
-        self.number, self._job, self._run = number, job, session.run
-        self._ended, self._sizes, self._deposits = False, Sizes(job), deposits
-        self._tolerates_liars = job.max_liars > 0
-        context = ClientContext(
-            number=number,
-            job=job,
+        self.number, self._job, self._session = number, job, session
+        self._limits, self._name, self._names, self._prepared = limits, name, names, prepared
+        self._masks, self._salt, self._allocate, self._kernels = masks, salt, allocate, kernels
+        self._deposits, self._repeats, self._sizes = deposits, repeats, Sizes(job)
+        # Rows, labels, IDs and the handshake with its private key are dropped with the plan.
+        self._rows: Floats | None = rows
+        self._ids, self._labels = ids, start if job.hides_start else None
+        told = None if start is None else job.told_start(start)
+        self.handshake: Handshake | None = Handshake(
             session=session,
+            number=number,
             identity=identity,
-            masks=masks,
-            limits=limits,
-            start=start,
+            rows=rows.shape[0] if ids is None else 0,
+            start=told,
             weights=weights,
-            prepared=prepared,
-            salt=salt,
-            name=name,
-            names=names,
-            allocate=allocate,
-            kernels=kernels,
-            deposits=deposits,
-            repeats=repeats,
+            smallest=limits.told(job) if number <= job.n else 1,
+            ephemeral=ephemeral,
+            secrets=secrets,
         )
-        identify = ClientIdentify(context, rows=rows, ids=ids, ephemeral=ephemeral, secrets=secrets)
-        self._hello = identify.hello
-        self.phase: ClientIdentify | ClientProgram = identify
+        self._hello = Hello(
+            run=session.run,
+            sender=number,
+            agreement=session.agreement,
+            introduction=self.handshake.introduction,
+            weights=weights,
+            start=told,
+        )
+        self._early: list[Step] = []  # came before the plan
+        self._spoilt: set[int] = set()  # who also sent what cannot be read
+        self._steps: Stepping | None = None  # from the plan on
+        self._layout: Layout | None = None  # of the rows that are in
+        self._ended = False
 
     def __repr__(self) -> str:
         return f"Client(number={self.number}, state={self.state.value})"
 
     @property
     def state(self) -> State:
-        """ENDED after an error, otherwise the state of its phase."""
-        return State.ENDED if self._ended else self.phase.state
-
-    @property
-    def labels(self) -> Labels | None:
-        """Labels of its own rows, shape (m_j,), once the run has ended. None if the rows were left out.
-
-        A member of a committee has none.
-        """
-        return self.phase.labels
+        """IDENTIFY until the plan, then ITERATE; DONE once the program has ended; ENDED after an error."""
+        if self._ended:
+            return State.ENDED
+        if self._steps is None:
+            return State.IDENTIFY
+        return State.DONE if self._steps.ended else State.ITERATE
 
     @property
     def sealed_labels(self) -> bytes | None:
         """Sealed shares for owners, once the run has ended (`Intake.seal_labels`). None without owners."""
-        shares = self.phase.label_shares
+        shares = self.label_shares
         return None if self._deposits is None or shares is None else self._deposits.seal_labels(shares)
-
-    @property
-    def union_rows(self) -> Ints | None:
-        """The numbers of its own rows in the union, shape (m_j,), int64, once the union is found."""
-        return self.phase.union_rows
-
-    @property
-    def centres(self) -> Floats | None:
-        """Centres opened to it, shape (k, d), in the data's units. NaN for a cluster without rows."""
-        return self.phase.centres
-
-    @property
-    def deviations(self) -> Floats | None:
-        """Standard deviations opened to it, likewise."""
-        return self.phase.deviations
-
-    @property
-    def opened_sizes(self) -> Ints | None:
-        """Sizes, or weights, of clusters that were opened to it with centres, shape (k,)."""
-        return self.phase.opened_sizes
 
     @property
     def sizes(self) -> Sizes:
         """Size limits of incoming messages."""
-        if self._sizes.planned is not self.phase.planned:
-            self._sizes = Sizes(self._job, self.phase.planned)
+        if self._sizes.planned is not self.planned:
+            self._sizes = Sizes(self._job, self.planned)
         return self._sizes
 
     def start(self) -> list[Message]:
@@ -304,12 +209,18 @@ class Client:
         this client: LimitError when its limits forbid the request, CheatError when the server sent others
         something else.
         """
-        check_envelope(message, run=self._run, me=self.number, job=self._job, state=self.state)
+        run, job = self._session.run, self._job
+        check_envelope(message, run=run, me=self.number, job=job, state=self.state)
         try:
-            if isinstance(self.phase, ClientIdentify) and isinstance(message, Plan):
-                before, self.phase = self.phase, self.phase.join(message)
-                return self.phase.begin(before.early, before.spoilt)
-            return self.phase.step(message)
+            if isinstance(message, Plan):
+                return self._join(message)
+            assert isinstance(message, Step | StepNotice)
+            if self._steps is None:
+                return self._keep(message)
+            if self._steps.ended:
+                return []
+            self._steps.take(message)
+            return self._go_on(self._steps)
         except MessageError:
             raise
         except Exception:
@@ -319,17 +230,210 @@ class Client:
     def needs(self, kind: str, sender: int) -> bool:
         """Whether no party can replace a message of this type from this client."""
         if kind == Step.__name__:  # of clients that do not compare some may be lost, or lie
-            return sender in self._job.comparers or not self._tolerates_liars
+            return sender in self._job.comparers or self._job.max_liars == 0
         return kind in _NEEDED
 
     def unreadable(self, header: Envelope) -> list[Message]:
         """Note that another client sent bytes that are no message, if the run can continue without them.
 
-        Raises what `receive` does.
+        Nothing that it deals is waited for any more. Raises what `receive` does.
         """
-        if header.kind == Step.__name__ and self._tolerates_liars:
-            return self.phase.unreadable(header.sender)
+        if header.kind != Step.__name__ or self._job.max_liars == 0:
+            return []
+        if self._steps is None:
+            self._spoilt.add(header.sender)
+            return []
+        self._steps.me.inbox.lost.add(header.sender)
+        return self._go_on(self._steps)
+
+    def _keep(self, message: Message) -> list[Message]:
+        """Keep a message that arrived before the plan. MessageError for too many of its sender, or bytes."""
+        assert isinstance(message, Step)
+        sizes = [len(one.sealed.payload) for one in self._early if one.sender == message.sender]
+        if len(sizes) >= MOST_EARLY:
+            raise MessageError(f"Step: more than {MOST_EARLY} of party {message.sender} before the program")
+        if sum(sizes) + len(message.sealed.payload) > MOST_EARLY_BYTES:
+            raise MessageError(
+                f"Step: more than {MOST_EARLY_BYTES} bytes of party {message.sender} before the program"
+            )
+        self._early.append(message)
         return []
+
+    def _join(self, message: Plan) -> list[Message]:
+        """Check the plan and begin the program.
+
+        MessageError if the planned rows do not fit the job, LimitError if its limits forbid them.
+        """
+        job, run = self._job, self._session.run
+        assert self.handshake is not None
+        assert self._rows is not None
+        channels = self.handshake.channels(message.introductions)
+        present = {j: one for j, one in enumerate(message.introductions, 1) if one is not None}
+        self._check_present(present)
+        layout, start = self._planned(message)
+        rows = given_by(
+            job,
+            [self._rows],
+            self._allocate,
+            transcript=channels.transcript,
+            salt=self._salt,
+            ids=self._ids,
+            deposits=self._deposits,
+        )
+        brought = Brought(
+            run=run,
+            rows=rows,
+            value=self.handshake.coin,
+            commitments={j: one.commitment for j, one in present.items()},
+            start=start,
+            repeats=self._repeats,
+            labels=self._labels,
+            smallest=max(one.smallest for one in present.values()),
+        )
+        planned = planned_rows(job, layout)
+        try:
+            planned.check(job)
+        except ParameterError as error:
+            raise MessageError(f"Plan: {error}") from None
+        if not planned.common:
+            self._check_limits(planned)
+        steps = Stepping(
+            job,
+            planned,
+            self.number,
+            brought,
+            self,
+            masks=self._masks,
+            kernels=self._kernels,
+            transcript=channels.transcript,
+            channels=channels,
+        )
+        self.planned, self._steps = planned, steps
+        self.handshake = self._rows = self._ids = self._labels = None
+        return self._begin(steps)
+
+    def _check_present(self, present: Mapping[int, Introduction]) -> None:
+        """MessageError unless all whom the run needs are there, and nobody tells of rows that it may not."""
+        job = self._job
+        if not present.keys() >= set(job.comparers):
+            raise MessageError("Plan: one of those who are to compare did not come")
+        for j in range(1, job.n + 1):
+            if j not in present:
+                self._refuse_without("Plan", j)
+        for j, one in present.items():
+            check_told(job, j, one, kind="Plan")
+
+    def _planned(self, plan: Plan) -> tuple[Layout, Labels | None]:
+        """The rows of clients with their weights, and the first sets that are given.
+
+        Each client must have signed its own weights and start labels.
+        """
+        job, clients, weights = self._job, plan.introductions[: self._job.n], plan.weights
+        layout = Layout(tuple(0 if one is None else one.rows for one in clients), weights=weights)
+        start = None if plan.start is None else labels_of(plan.start)
+        if (0 if weights is None else weights.size) != (layout.m if job.rows.weighted else 0):
+            raise MessageError(
+                f"Plan: other weights than those of {layout.m} rows, weighted={job.rows.weighted}"
+            )
+        if (0 if start is None else start.size) != (layout.m if job.method.init == "labels" else 0):
+            raise MessageError(f"Plan: other start labels than those of {layout.m} rows")
+        for j, one in enumerate(clients, 1):
+            if one is not None and one.weights != digest_of(layout.weights_of(j)):
+                raise SealError(f"Plan: it has not the weights that client {j} signed")
+            if one is not None and start is not None and digest_of(start[layout.rows(j)]) != one.start:
+                raise SealError(f"Plan: it has not the start labels that client {j} signed")
+        return layout, start
+
+    def _begin(self, steps: Stepping) -> list[Message]:
+        """Take what came before the plan, and return the first messages."""
+        inbox = steps.me.inbox
+        inbox.lost.update(self._spoilt)
+        for message in self._early:
+            try:
+                steps.take(message)
+            except RepeatedError:
+                continue
+            except MessageError as error:
+                if not inbox.may_lie(message.sender):
+                    raise useless(error, message.sender) from None
+                inbox.lost.add(message.sender)
+        self._early.clear()
+        return self._go_on(steps)
+
+    def _go_on(self, steps: Stepping) -> list[Message]:
+        messages = steps.go_on()
+        if steps.is_stuck:
+            unread = ", ".join(map(self._job.called, sorted(steps.me.inbox.lost)))
+            raise TooManyFaultsError(f"too few clients are left whose shares can be read; without: {unread}")
+        found = steps.result
+        if found is not None:
+            own, self.label_shares = found.labels.own, found.labels.shares
+            self.labels = np.empty(0, dtype=np.int32) if own is None else own
+            self.ended = found.result.n_iter, found.result.converged
+            self.inertia = found.result.opened
+            if found.opened is not None:
+                self.centres, self.deviations = found.opened.centres, found.opened.deviations
+                self.opened_sizes = found.opened.sizes
+        return messages
+
+    def _refuse_without(self, kind: str, client: int) -> None:
+        """Raise MessageError if the run needs this client, which a message of type `kind` leaves out."""
+        if self._prepared:
+            raise MessageError(
+                f"{kind}: without client {client}, whose values are in the means and deviations that were "
+                "opened"
+            )
+        if isinstance(self._job.method, Predict):
+            raise MessageError(f"{kind}: without client {client}, whom a prediction cannot do without")
+        if isinstance(self._job.rows, Union):
+            raise MessageError(f"{kind}: without client {client}, whom membership privacy cannot leave out")
+
+    def _check_limits(self, layout: Layout) -> None:
+        """LimitError if a client's limits forbid to share these rows."""
+        if self.number <= self._job.n:
+            self._limits.check_rows(self._job, name=self._name, m=layout.m)
+        self._check_shares(layout)
+
+    def _check_shares(self, layout: Layout) -> None:
+        """LimitError if a party has a larger share of these rows than a client's limits allow."""
+        if self.number <= self._job.n:
+            names = () if layout.deposited else self._names
+            self._limits.check_shares(self._job, layout, name=self._name, names=names)
+
+    def union_is(self, layout: Layout, numbers: Ints | None) -> None:
+        """See `Watching`. LimitError if its limits forbid so many rows."""
+        self.union_rows = numbers
+        self._check_limits(layout)
+
+    def rows_are(self, shared: SharedRows) -> None:
+        """See `Watching`. LimitError if a party now has a larger share of the rows than its limits allow."""
+        for owner in shared.left_out:
+            self._refuse_without("StepNotice", owner)
+        self._layout = shared.layout
+        self._check_shares(shared.layout)
+
+    def sets_are(self, start: Labels, k: int) -> None:
+        """See `Watching`. LimitError for sets that are too small; later ones nobody sees."""
+        self._enforce(start, k, self.round + 1)
+
+    def round_is(self, number: int, sets: Labels | None = None) -> None:
+        """See `Watching`. LimitError for a set that is too small, or more rounds than its limits allow."""
+        if sets is None:
+            self._limits.check_round(self._job, client=self.number, round_=number)
+        else:
+            self._enforce(sets, self._job.k, number)
+        self.round = number
+
+    def iteration_is(self, number: int, moved: int, inertia: Fraction | None) -> None:
+        """See `Watching`."""
+        self.moved = moved
+
+    def _enforce(self, sets: Labels, k: int, round_: int) -> None:
+        """LimitError if its limits forbid a round about sets of which one has too few rows, but some."""
+        assert self._layout is not None
+        hidden = rows_hidden_among(sets, k, self._layout.weights)
+        smallest = int(hidden[hidden > 0].min())
+        self._limits.enforce(self._job, client=self.number, smallest=smallest, round_=round_)
 
 
 def _check_ids(ids: RowIds | None, *, name: str, m: int, job: Job) -> None:

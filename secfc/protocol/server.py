@@ -1,72 +1,254 @@
-"""The server: it carries the parties' messages, and runs the program as party 0."""
+"""The server: it carries the parties' messages, and runs the program as party 0.
 
+It learns what everybody learns, and says whose rows are in. All else that it carries is sealed.
+"""
+
+from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from secfc.crypto.handshake import COIN_BYTES, Session, digest_of, transcript_of
 from secfc.crypto.randomness import MaskSource
-from secfc.errors import MessageError, ParameterError
+from secfc.errors import MessageError, ParameterError, TooManyFaultsError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Ints, Labels
 from secfc.field.label_packing import labels_of
 from secfc.kernels import Choose, choose
 from secfc.kmeans.clustering import LabelResult
+from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.gathering import Carried, Faults, Gathering, preparing_late
+from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout, check_told, planned_rows
-from secfc.protocol.messages import SERVER, Hello, Message, Plan
+from secfc.protocol.messages import SERVER, Hello, Message, Plan, Step, StepReport
 from secfc.protocol.messages.accepted import Sizes, check_envelope
+from secfc.protocol.program.located import Claim
+from secfc.protocol.program.stepping import Stepping, letters_of
 from secfc.protocol.program.whole_run import Brought
 from secfc.protocol.program.whose_rows import given_by
 from secfc.protocol.progress import Progress
-from secfc.protocol.server_program import ServerContext, ServerPhase, ServerProgram
 from secfc.protocol.states import State
+from secfc.sharing.own_rows import UNION_IS_OPEN
 from secfc.sharing.rows import in_memory
+from secfc.sharing.unread import Pair, open_pairs
+
+_WITH_OTHERS = {"rows", "root", "union opened"}
+"""Letters of clients in whose step every other client gets one too, while rows are shared."""
 
 
-class ServerIdentify(ServerPhase):
-    """Until every party that takes part has introduced itself."""
+class Server:
+    """The coordinating party, which has no rows.
 
-    state = State.IDENTIFY
+    Everything that must be unpredictable comes from `secret`, by default a fresh source: coefficients that
+    find wrong shares and answers, and public choices that follow neither from the job's seed nor from a coin.
+    With `prepares`, clients open means and deviations of all their values before they introduce themselves,
+    and then no client can be left out. For `salt` see `secfc.protocol.client.Client`.
 
-    def __init__(self, context: ServerContext) -> None:
-        super().__init__(context)
+    Attributes
+    ----------
+    planned, layout : Layout
+        The rows of each client: of the plan, once it is made, and without clients that are left out. Before
+        the rows are known all have none in `layout`.
+    transcript : bytes
+        The digest of all introductions, once the plan is made.
+    outcome : LabelResult or None
+        The result sent to the clients, once the run has ended.
+    found : sequence of LabelResult
+        Once the run has ended: a result for each k that was compared, or the outcome alone.
+    """
+
+    planned: Layout | None = None
+    transcript: bytes = b""
+    outcome: LabelResult | None = None
+    found: Sequence[LabelResult] = ()
+
+    def __init__(
+        self,
+        *,
+        job: Job,
+        session: Session,
+        secret: MaskSource | None = None,
+        prepares: bool = False,
+        salt: bytes | None = None,
+        kernels: Choose = choose,
+    ) -> None:
+        self.gathering, self._job, self.run = Gathering(job, prepares=prepares), job, session.run
+        self._session, self._salt, self._kernels = session, salt, kernels
+        self._secret = secret or MaskSource()
+        self._sizes, self.layout = Sizes(job), Layout((0,) * job.n)
         self._hellos: dict[int, Hello] = {}
+        self._steps: Stepping | None = None  # from the plan on
+        self._uninvited = frozenset[int]()  # clients without a plan
+        self._shared = False  # whether it is known whose rows are in
+        self._dealt = Counter[int]()  # messages with which others go to every other client
+        self._round = self._iteration = 0
+        self._moved: int | None = None
+        self._inertia: float | None = None
+        self._unread: tuple[Pair, ...] = ()
+        self._claimed: tuple[Claim, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Server(state={self.state.value}, round={self.gathering.round})"
+
+    @property
+    def state(self) -> State:
+        """IDENTIFY until the plan, SHARE until it is known whose rows are in, ITERATE, DONE at the end."""
+        if self._steps is None:
+            return State.IDENTIFY
+        if self.outcome is not None:
+            return State.DONE
+        return State.ITERATE if self._shared else State.SHARE
+
+    @property
+    def faults(self) -> Faults:
+        """Clients that did not do their part so far. This server withheld no shares from them."""
+        gathering, liars, cheats = self.gathering, set(self.gathering.liars), set[int]()
+        if self._steps is not None:
+            cheats = self._steps.me.accused
+            liars = self._steps.me.liars - cheats
+        return Faults(
+            absent=tuple(sorted(gathering.absent)),
+            left_out=tuple(sorted(gathering.left_out)),
+            liars=tuple(sorted(liars)),
+            cheats=tuple(sorted(cheats)),
+            unread=self._unread,
+            claimed=tuple(claim for claim in self._claimed if claim[1] not in liars | cheats),
+        )
+
+    @property
+    def sizes(self) -> Sizes:
+        """Size limits of incoming messages."""
+        if self._sizes.planned is not self.planned:
+            self._sizes = Sizes(self._job, self.planned)
+        return self._sizes
 
     @property
     def progress(self) -> Progress:
-        """The progress of the run."""
-        return Progress(phase="identify", waiting_for=len(self.awaited))
+        """The progress of the run. With own labels nobody knows how many rows moved."""
+        waiting_for = len(self.awaited)
+        if self._steps is None:
+            return Progress(phase="identify", waiting_for=waiting_for)
+        sharing, public = self.state is State.SHARE, not self._job.comparers
+        iteration = self._iteration if public else max(0, self._round - 1)
+        return Progress(
+            phase="share" if sharing else "iterate" if self.outcome is None else "reveal",
+            waiting_for=waiting_for,
+            round=self._round,
+            iteration=iteration if self.outcome is None else self.outcome.n_iter,
+            moved=self._moved,
+            inertia=self._inertia,
+        )
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Parties that have not introduced themselves."""
-        gathering = self.context.gathering
-        there = [j for j in gathering.everybody if j not in gathering.absent]
-        return tuple(j for j in there if j not in self._hellos)
+        """Parties whose message could let the server continue. `absent` stops waiting for one."""
+        if self._steps is None:
+            there = [j for j in self.gathering.everybody if j not in self.gathering.absent]
+            return tuple(j for j in there if j not in self._hellos)
+        return () if self._steps.ended else tuple(j for j in self._steps.me.awaited if j != SERVER)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """While rows are prepared, the parties that must act."""
-        if not self.context.gathering.prepares:
-            return self.awaited
-        return preparing_late(self.awaited, n=self.context.job.n, carried=carried)
+        """Clients to count as absent once all awaited clients have had time to answer.
 
-    def step(self, message: Message) -> list[Message]:
-        """Take a party's first introduction."""
-        assert isinstance(message, Hello)
-        self._check(message)
-        self._hellos[message.sender] = message
-        return []
+        If a client waits for something that another has not sent it, the other is absent: while rows are
+        prepared who must act, while they are shared who has not sent a piece.
+
+        TooManyFaultsError if all are behind, because a client of a union, or those who compare, keep others
+        waiting, and their messages to each other do not show which of them does.
+        """
+        job, gathering = self._job, self.gathering
+        if self._steps is None:
+            return (
+                preparing_late(self.awaited, n=job.n, carried=carried) if gathering.prepares else self.awaited
+            )
+        alike = [j for j in gathering.present if j not in job.comparers]
+        links = [(j, to) for j in alike for to in gathering.members if to != j]
+        late = {j for j, to in links if carried(Step.__name__, j, to) < self._dealt[j]}
+        if late and self.state is State.SHARE:
+            return tuple(late)
+        me = self._steps.me
+        of_others = [wait for wait in me.waits if wait.senders != (SERVER,)]
+        if of_others and all(wait.tag == "union opened" and me.inbox.has_none(wait) for wait in of_others):
+            raise TooManyFaultsError(
+                "nobody sends anything: a client keeps the others waiting while a union is found, and it is "
+                f"not known which{UNION_IS_OPEN}",
+                code=Code.UNION_OPENED,
+            )
+        # Owners deal without having waited for others, and a union is found without those who compare.
+        alone = ("root", True), ("union opened", False)
+        owed = [wait for wait in of_others if (wait.tag, wait.unless_lost) not in alone]
+        if job.comparers and owed and all(map(me.inbox.has_none, owed)):
+            named = ", ".join(map(job.called, job.comparers))
+            raise TooManyFaultsError(
+                f"nobody sends anything: {named}, or a client whose shares are needed, keeps the others "
+                f"waiting, and it is not known which of them; {gathering.describe()}",
+                clients=job.comparers,
+            )
+        return self.awaited
+
+    def receive(self, message: Message) -> list[Message]:
+        """Take a message, and return the messages to send.
+
+        A MessageError refuses it and leaves the server unchanged. TooManyFaultsError when the answers do not
+        agree and no more can come, RangeError when a round's distances are larger than the public bound
+        allows. Nothing that depends on these distances is sent.
+        """
+        gathering, sender = self.gathering, message.sender
+        late = sender in gathering.left_out
+        state = None if late else self.state
+        check_envelope(message, run=self.run, me=SERVER, job=self._job, state=state)
+        if late:
+            return []  # sent before its sender was left out or counted as absent
+        if self._steps is None:
+            assert isinstance(message, Hello)
+            self._check(message)
+            self._hellos[sender] = message
+            return self._plan()
+        assert isinstance(message, StepReport)
+        if self._steps.ended:
+            return []
+        self._steps.take(message)
+        self._dealt[sender] += any(place.tag in _WITH_OTHERS for place, _ in letters_of(message.data))
+        gathering.absent.discard(sender)
+        return self._go_on(self._steps, self._steps.go_on())
 
     def absent(self, client: int) -> list[Message]:
-        """Leave it out of the plan."""
-        if client <= self.context.job.n:
-            self.context.gathering.leave_out({client: "absent"}, planned=False)
-        self._hellos.pop(client, None)
-        return []
+        """Stop waiting for a client or helper: its time is up, or it is known to have gone.
+
+        While rows are shared, a client is left out for the rest of the run, with its rows, unless it has
+        proved their shares. Later its rows stay in, and it may come back: its next answer counts. Raises
+        TooManyFaultsError when too few are left or it compares, or has not shared its part of a union, or
+        what a prediction needs; ParameterError when the remaining rows do not fit the job.
+        """
+        if not 1 <= client <= self._job.parties:
+            raise ParameterError(f"client: 1 to {self._job.parties}, {client} was given")
+        job, gathering, steps, state = self._job, self.gathering, self._steps, self.state
+        if state is State.DONE or client in gathering.left_out or client in gathering.liars:
+            return []
+        if client > job.n and state is not State.ITERATE:
+            gathering.absent.add(client)
+            gathering.require_comparers()
+            if steps is not None:
+                return []  # it takes no part before rows are shared
+        if steps is None:
+            if client <= job.n:
+                gathering.leave_out({client: "absent"}, planned=False)
+            self._hellos.pop(client, None)
+            return self._plan()
+        if state is State.SHARE and self.layout.common and client <= job.n:
+            gathering.leave_out({client: "absent"}, planned=True)
+        if state is State.SHARE and isinstance(job.method, Predict):
+            gathering.check_dispensable(client, "absent", planned=True)
+        gathering.absent.add(client)
+        gathering.require_comparers()
+        gathering.require(len(gathering.present))
+        return self._go_on(steps, steps.lose(client))
 
     def _check(self, message: Hello) -> None:
         """Raise MessageError for a second one, or for a wrong agreement, signature or field."""
-        job, session = self.context.job, self.context.session
+        job, session = self._job, self._session
         introduction = message.introduction
         if message.sender in self._hellos:
             raise MessageError(f"Hello: a second one from client {message.sender}")
@@ -100,9 +282,14 @@ class ServerIdentify(ServerPhase):
         if (digest_of(start), digest_of(weights)) != (introduction.start, introduction.weights):
             raise MessageError(f"Hello: client {message.sender} signed other start labels or weights")
 
-    def plan(self) -> tuple[ServerProgram, list[Plan]]:
-        """The program that follows, and the plan for every party that introduced itself."""
-        context, job, session = self.context, self.context.job, self.context.session
+    def _plan(self) -> list[Message]:
+        """The plan for every party that introduced itself, and what follows, unless some are awaited.
+
+        ParameterError when the rows do not fit the job.
+        """
+        if self.awaited:
+            return []
+        job, session = self._job, self._session
         hellos = [hello for _, hello in sorted(self._hellos.items())]
         present = {hello.sender: hello.introduction for hello in hellos}
         weights = [hello.weights for hello in hellos if hello.weights is not None]
@@ -113,8 +300,8 @@ class ServerIdentify(ServerPhase):
         transcript = transcript_of(session, present)
         brought = Brought(
             run=session.run,
-            rows=given_by(job, [], in_memory, transcript=transcript, salt=context.salt),
-            value=b"" if job.comparers else context.secret.octets(COIN_BYTES),
+            rows=given_by(job, [], in_memory, transcript=transcript, salt=self._salt),
+            value=b"" if job.comparers else self._secret.octets(COIN_BYTES),
             commitments={j: present[j].commitment for j in job.comparers},
             start=start,
             smallest=max(one.smallest for one in present.values()),
@@ -130,137 +317,68 @@ class ServerIdentify(ServerPhase):
             )
             for j in present
         ]
-        return ServerProgram(context, transcript, brought, planned), plans
-
-
-class Server:
-    """The coordinating party, which has no rows.
-
-    Everything that must be unpredictable comes from `secret`, by default a fresh source: coefficients that
-    find wrong shares and answers, and public choices that follow neither from the job's seed nor from a coin.
-    With `prepares`, clients open means and deviations of all their values before they introduce themselves,
-    and then no client can be left out. For `salt` see `secfc.protocol.client.Client`.
-    """
-
-    def __init__(
-        self,
-        *,
-        job: Job,
-        session: Session,
-        secret: MaskSource | None = None,
-        prepares: bool = False,
-        salt: bytes | None = None,
-        kernels: Choose = choose,
-    ) -> None:
-        self.gathering, self._job, self.run = Gathering(job, prepares=prepares), job, session.run
-        self._sizes = Sizes(job)
-        context = ServerContext(
-            job=job,
-            session=session,
-            secret=secret or MaskSource(),
-            salt=salt,
-            kernels=kernels,
-            gathering=self.gathering,
+        planned.check(job)
+        if start is not None:
+            job.check_start(start)
+        self._steps = Stepping(
+            job,
+            planned,
+            SERVER,
+            brought,
+            self,
+            masks=self._secret,
+            kernels=self._kernels,
+            transcript=transcript,
         )
-        self.phase: ServerIdentify | ServerProgram = ServerIdentify(context)
+        self.transcript, self.planned, self.layout = transcript, planned, planned
+        self._moved = None if job.comparers else planned.m
+        self._uninvited = frozenset(self.gathering.left_out)
+        self._steps.me.inbox.lost |= self._uninvited
+        self._hellos.clear()
+        return [*plans, *self._go_on(self._steps, self._steps.go_on())]
 
-    def __repr__(self) -> str:
-        return f"Server(state={self.state.value}, round={self.gathering.round})"
+    def _go_on(self, steps: Stepping, messages: list[Message]) -> list[Message]:
+        """The messages to those who came. The result is kept if the program has ended.
 
-    @property
-    def state(self) -> State:
-        """The state of its phase."""
-        return self.phase.state
-
-    @property
-    def outcome(self) -> LabelResult | None:
-        """The result sent to the clients, once the run has ended."""
-        return self.phase.outcome
-
-    @property
-    def found(self) -> Sequence[LabelResult]:
-        """Once the run has ended: a result for each k that was compared, or the outcome alone."""
-        return self.phase.found
-
-    @property
-    def faults(self) -> Faults:
-        """Clients that did not do their part so far."""
-        gathering, phase = self.gathering, self.phase
-        return Faults(
-            absent=tuple(sorted(gathering.absent)),
-            left_out=tuple(sorted(gathering.left_out)),
-            liars=phase.liars,
-            cheats=phase.cheats,
-            unread=phase.unread,
-            claimed=phase.claimed,
-        )
-
-    @property
-    def sizes(self) -> Sizes:
-        """Size limits of incoming messages."""
-        if self._sizes.planned is not self.phase.planned:
-            self._sizes = Sizes(self._job, self.phase.planned)
-        return self._sizes
-
-    @property
-    def layout(self) -> Layout:
-        """The rows of each client. Clients left out have none. Before the rows are known all have none."""
-        return self.phase.layout
-
-    @property
-    def progress(self) -> Progress:
-        """The progress of the run."""
-        return self.phase.progress
-
-    @property
-    def awaited(self) -> tuple[int, ...]:
-        """Clients whose message could let the server continue. `absent` stops waiting for one."""
-        return self.phase.awaited
-
-    def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """Clients to count as absent once all awaited clients have had time to answer.
-
-        If a client waits for something that another has not sent it, the other is absent.
+        TooManyFaultsError if shares that it waits for cannot come: it would wait for nobody.
         """
-        return self.phase.overdue(carried)
+        if steps.is_stuck:
+            raise TooManyFaultsError(
+                f"round {self._round}: too few clients are left to decode and to locate wrong answers; "
+                f"{self.gathering.describe()}"
+            )
+        found = steps.result
+        if found is not None:
+            self.outcome, self.found, self._claimed = found.result, found.results, found.claimed
+        return [one for one in messages if one.recipient not in self._uninvited]
 
-    def receive(self, message: Message) -> list[Message]:
-        """Take a message, and return the messages to send.
+    def union_is(self, layout: Layout, numbers: Ints | None) -> None:
+        """See `Watching`. ParameterError if the rows do not fit the job."""
+        layout.check(self._job)
 
-        A MessageError refuses it and leaves the server unchanged. TooManyFaultsError when the answers do not
-        agree and no more can come, RangeError when a round's distances are larger than the public bound
-        allows. Nothing that depends on these distances is sent.
-        """
-        gathering, sender = self.gathering, message.sender
-        late = sender in gathering.left_out
-        state = None if late else self.state
-        check_envelope(message, run=self.run, me=SERVER, job=self._job, state=state)
-        if late:
-            return []  # sent before its sender was left out or counted as absent
-        return self._with_plan(self.phase.step(message))
+    def rows_are(self, shared: SharedRows) -> None:
+        """See `Watching`. TooManyFaultsError when the run needs a client that is left out."""
+        gathering, steps = self.gathering, self._steps
+        assert steps is not None
+        gathering.leave_out(shared.left_out, planned=True)
+        steps.me.inbox.lost |= shared.left_out.keys()  # liars take no further part either
+        if shared.layout.common:  # they lied about others' shares, and their rows are in
+            gathering.liars.update(shared.cheats)
+        gathering.absent.difference_update(gathering.left_out)
+        pairs = open_pairs(shared.unread, gathering.left_out)
+        self._unread = tuple(pairs)
+        gathering.silence(steps.me.unsure)
+        gathering.require_comparers()
+        self.layout, self._shared = shared.layout, True
 
-    def absent(self, client: int) -> list[Message]:
-        """Stop waiting for a client or helper: its time is up, or it is known to have gone.
+    def sets_are(self, start: Labels, k: int) -> None:
+        """See `Watching`."""
 
-        While rows are shared, the client is left out for the rest of the run, with its rows. Later its
-        rows stay in, and it may come back: its next answer counts. Raises TooManyFaultsError when too few are
-        left or it compares, ParameterError when the remaining rows do not fit the job.
-        """
-        if not 1 <= client <= self._job.parties:
-            raise ParameterError(f"client: 1 to {self._job.parties}, {client} was given")
-        gathering = self.gathering
-        if self.state is State.DONE or client in gathering.left_out or client in gathering.liars:
-            return []
-        if client > self._job.n and self.state is not State.ITERATE:
-            gathering.absent.add(client)
-            gathering.require_comparers()
-            if self.state is not State.IDENTIFY:
-                return []  # it takes no part before rows are shared
-        return self._with_plan(self.phase.absent(client))
+    def iteration_is(self, number: int, moved: int, inertia: Fraction | None) -> None:
+        """See `Watching`."""
+        self._iteration, self._moved = number, moved
+        self._inertia = None if inertia is None else self._job.in_data_units(inertia)
 
-    def _with_plan(self, messages: list[Message]) -> list[Message]:
-        """The messages to send, with the plan once every party has introduced itself."""
-        if isinstance(self.phase, ServerProgram) or self.phase.awaited:
-            return messages
-        self.phase, plans = self.phase.plan()
-        return [*plans, *self.phase.first()]
+    def round_is(self, number: int, sets: Labels | None = None) -> None:
+        """See `Watching`."""
+        self._round = self.gathering.round = number

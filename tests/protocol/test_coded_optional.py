@@ -84,20 +84,20 @@ class TestOpened:
     def test_to_recipients_and_nobody_else(self, spread):
         net = self.net(reveal_spread=spread)
         net.run()
-        assert net.clients[2].phase.centres is net.clients[2].phase.deviations is None
+        assert net.clients[2].centres is net.clients[2].deviations is None
         for j in (1, 3):
-            phase = net.clients[j].phase
-            np.testing.assert_allclose(phase.centres, self.expected(net), rtol=1e-12)
-            assert phase.opened_sizes.tolist() == np.bincount(net.server.outcome.labels).tolist()
-            assert (phase.deviations is None) == (spread is None)
+            client = net.clients[j]
+            np.testing.assert_allclose(client.centres, self.expected(net), rtol=1e-12)
+            assert client.opened_sizes.tolist() == np.bincount(net.server.outcome.labels).tolist()
+            assert (client.deviations is None) == (spread is None)
             if spread:
-                np.testing.assert_allclose(phase.deviations, self.expected(net, np.std), rtol=1e-12)
+                np.testing.assert_allclose(client.deviations, self.expected(net, np.std), rtol=1e-12)
 
     def test_of_blocks_of_rows_the_same(self, monkeypatch):
         monkeypatch.setattr(revealing, "BLOCK", 64)
         net = self.net(reveal_spread=10)
         net.run()
-        np.testing.assert_allclose(net.clients[3].phase.deviations, self.expected(net, np.std), rtol=1e-12)
+        np.testing.assert_allclose(net.clients[3].deviations, self.expected(net, np.std), rtol=1e-12)
 
     def test_a_set_with_few_rows_of_others_opens_nothing(self, monkeypatch):
         sent, real = set(), Party.send
@@ -123,7 +123,7 @@ class TestOpened:
         net = self.net(rows, max_liars=1)
         net.run()
         for j in (1, 3):
-            np.testing.assert_allclose(net.clients[j].phase.centres, self.expected(net), rtol=1e-12)
+            np.testing.assert_allclose(net.clients[j].centres, self.expected(net), rtol=1e-12)
 
     def test_a_wrong_share_ends_the_run_where_nobody_may_lie(self, monkeypatch):
         real = revealing.opened_centres
@@ -159,5 +159,5 @@ class TestOpened:
         rows = np.concatenate([own for j, own in enumerate(net.rows, 1) if j not in out])
         for j in (1, 3):
             for h in (0, 1):
-                found = net.clients[j].phase.deviations[h]
+                found = net.clients[j].deviations[h]
                 np.testing.assert_allclose(found, rows[labels == h].std(axis=0), rtol=1e-12)

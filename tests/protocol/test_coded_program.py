@@ -41,7 +41,7 @@ def assert_exact(net, clients=AT_ALL, *, but=()):
         if j not in but:
             assert net.clients[j].state is State.DONE
             assert net.clients[j].labels.tolist() == labels.tolist()
-            assert net.clients[j].phase.ended == (lloyd.n_iter_, outcome.converged)
+            assert net.clients[j].ended == (lloyd.n_iter_, outcome.converged)
 
 
 def in_any_order(rng):
@@ -266,7 +266,7 @@ class TestALyingServer:
 
         def drop(message):
             if isinstance(message, StepReport) and message.sender in begun:
-                seen = net.server.phase._steps.me.inbox._seen_with(message.sender)
+                seen = net.server._steps.me.inbox._seen_with(message.sender)
                 letters = [(replace(at, seen=seen), data) for at, data in letters_of(message.data)]
                 net.deliver(replace(message, data=packed(letters)))
                 return True
@@ -276,7 +276,7 @@ class TestALyingServer:
                 begun.add(message.recipient)
             if message.recipient not in begun:
                 return False
-            me, letters = net.clients[message.recipient].phase._steps.me, []
+            me, letters = net.clients[message.recipient]._steps.me, []
             noted, seen, step = me._seen, me.inbox._seen_with(0), me.step
             for place, data in letters_of(message.data):
                 if place.step > step:  # it has noted the letter before
@@ -312,7 +312,7 @@ class TestALyingServer:
             if not isinstance(message, Step) or message.round == 0:
                 return drop(message)
             if message.sender == colluding and message.recipient in deceived:
-                me = net.clients[message.recipient].phase._steps.me
+                me = net.clients[message.recipient]._steps.me
                 letter = Place(me.step, "same", me.inbox._seen_with(colluding)), b""
                 sealed = net.seal(colluding, message.recipient, message.place, packed([letter]))
                 net.deliver(replace(message, sealed=sealed))
@@ -320,7 +320,7 @@ class TestALyingServer:
             return (message.sender in deceived) != (message.recipient in deceived)
 
         net.run(drop=apart, choose=lambda links: min(links, key=lambda link: link[0] == colluding))
-        ended = {j: one.phase._steps.result for j, one in net.clients.items() if one.state is State.DONE}
+        ended = {j: one._steps.result for j, one in net.clients.items() if one.state is State.DONE}
         assert list(ended) == ([1, 2, 3, *deceived] if halves else [1, 2, 3])
         told = {found.result.labels.tobytes() for found in ended.values()}
         assert len(told) == (2 if halves else 1)

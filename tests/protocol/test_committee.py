@@ -137,7 +137,7 @@ def test_no_member_learns_a_label(setup):
     p = setup.committee.call.primes[0]
     for client in clients:
         assert client.labels.size == 0
-        shares.append(client.phase.label_shares % p)
+        shares.append(client.label_shares % p)
         assert shares[-1].shape == (3, sum(map(len, PARTIES)))
         assert (shares[-1] > 2).mean() > 0.9  # a bit would be 0 or 1
         assert kstest(shares[-1].ravel(), uniform(0, p).cdf).pvalue > 1e-6

@@ -107,7 +107,7 @@ def test_totals_and_a_run_of_other_parties_give_a_row_up_to_its_side_from_the_in
     net = wire(rows[:3], k=1, bound=12.0, precision=40)
     net.run()
     # The rest has mean mu and inertia I. All rows have mean 0 and sum of squares m.
-    m, inertia = age.count, net.clients[1].phase.inertia
+    m, inertia = age.count, net.clients[1].inertia
     beyond = np.sqrt((m - inertia) * (m - 1) / m)
     assert abs(beyond * age.deviation) == pytest.approx(abs(values[3][0] - age.mean), abs=1e-4)
 
@@ -122,7 +122,7 @@ def test_totals_and_the_inertia_give_two_centres_of_one_column_to_everybody(wire
     client = net.clients[1]
     sizes, m = np.bincount(net.server.outcome.labels), 51
     # n1 c1 + n2 c2 = 0 and n1 c1**2 + n2 c2**2 = m - I, as all rows together have mean 0 and deviation 1.
-    first = np.sqrt((m - client.phase.inertia) * sizes[1] / (sizes[0] * m))
+    first = np.sqrt((m - client.inertia) * sizes[1] / (sizes[0] * m))
     found = np.array([first, -first * sizes[0] / sizes[1]])
     labels, everything = np.concatenate(net.labels()), np.concatenate(rows)[:, 0]
     true = np.array([everything[labels == h].mean() for h in (0, 1)])
@@ -184,5 +184,5 @@ def test_rows_of_a_client_that_was_left_out_are_in_nothing_that_follows(wire):
         net.post(net.server.absent(4))
         net.run(drop=lambda message: 4 in (message.sender, message.recipient))
         labels = [net.clients[j].labels.tolist() for j in (1, 2, 3)]
-        told.append((labels, net.clients[1].phase.inertia, net.clients[2].centres.tolist()))
+        told.append((labels, net.clients[1].inertia, net.clients[2].centres.tolist()))
     assert told[0] == told[1]

@@ -86,7 +86,7 @@ def is_late(message, role):
 
 def held(role):
     """What a role keeps of steps to come."""
-    steps = getattr(role.phase, "_steps", None)
+    steps = role._steps
     return repr(steps and steps.me.inbox._held)
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from secfc.protocol.client_program import ClientProgram
+from secfc.protocol.client import Client
 from secfc.protocol.job.limits import Limits
 
 D, K = 2, 4
@@ -12,13 +12,13 @@ D, K = 2, 4
 
 def asked_of_all(monkeypatch):
     """The sets of each round, as each client learns them."""
-    asked, honest = defaultdict(list), ClientProgram.round_is
+    asked, honest = defaultdict(list), Client.round_is
 
-    def begins(phase, number, sets):
-        asked[phase._context.number].append(sets.copy())
-        honest(phase, number, sets)
+    def begins(client, number, sets):
+        asked[client.number].append(sets.copy())
+        honest(client, number, sets)
 
-    monkeypatch.setattr(ClientProgram, "round_is", begins)
+    monkeypatch.setattr(Client, "round_is", begins)
     return asked
 
 
@@ -47,7 +47,7 @@ def test_a_party_that_knows_all_rows_but_one_finds_it_from_inertias_and_labels(w
     net = wire([rows, np.zeros((0, D)), secret], k=K, precision=32)
     net.run()
     outcome, everyone = net.server.outcome, np.vstack([rows, secret])
-    sets, inertia_told = asked[1], net.clients[1].phase.inertia
+    sets, inertia_told = asked[1], net.clients[1].inertia
     history = [net.job.in_data_units(one) for one in outcome.history]
     assert len(history) == len(sets) >= D + 2
 
@@ -85,5 +85,5 @@ def test_a_row_that_the_last_assignment_moved_alone_is_on_a_sphere_that_spreads_
         to = ((pooled[row] - client.centres) ** 2).sum(axis=1)
         sphere = sizes[left] / (sizes[left] + 1) ** 2 * to[left]
         sphere += sizes[joined] / (sizes[joined] - 1) ** 2 * to[joined]
-        assert np.isclose(client.phase.inertia - of_rows, sphere, rtol=1e-3)
+        assert np.isclose(client.inertia - of_rows, sphere, rtol=1e-3)
     assert found

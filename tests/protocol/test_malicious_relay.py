@@ -56,7 +56,7 @@ def test_clients_that_were_told_different_plans_open_none_of_each_others_shares(
 
 def test_a_client_drops_its_ephemeral_key_when_it_has_its_channels(net):
     client = net.clients[1]
-    dropped = weakref.ref(client.phase.handshake)
+    dropped = weakref.ref(client.handshake)
     assert dropped() is not None
     net.deliver(net.hold(Plan, recipient=1))
     gc.collect()

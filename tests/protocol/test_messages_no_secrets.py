@@ -148,10 +148,8 @@ def test_repr_of_messages_and_of_parties_shows_no_row_mask_or_label(wire, disclo
     def look(message):
         shown.update(map(repr, (message, net.server)))
         for client in net.clients.values():
-            steps = getattr(client.phase, "_steps", None)
-            shown.update(
-                map(repr, (client, client.phase, steps, steps and steps.me, steps and steps.me.inbox))
-            )
+            steps = client._steps
+            shown.update(map(repr, (client, steps, steps and steps.me, steps and steps.me.inbox)))
         return False
 
     net.run(drop=look)

@@ -32,7 +32,7 @@ def test_from_the_first_round_on_no_client_keeps_values_of_its_rows(kind):
     net = (UnionWire if more.pop("ids", False) else Wire)(ROWS, precision=20, **more)
     kept = {j: (rows, net.job.unit) for j, rows in enumerate(net.rows, 1)}
     assert all(keeps_some(net.clients[j], *own) for j, own in kept.items())
-    net.run(until=lambda: all(net.clients[j].phase.round == 1 for j in kept))
+    net.run(until=lambda: all(net.clients[j].round == 1 for j in kept))
     assert net.server.state is State.ITERATE
     assert not any(keeps_some(net.clients[j], *own) for j, own in kept.items())
     net.run()

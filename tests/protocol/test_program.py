@@ -56,7 +56,7 @@ def assert_exact(net, clients=AT_ALL, *, but=()):
     for j in set(clients) - set(but):
         assert net.clients[j].state is State.DONE
         assert net.clients[j].labels.tolist() == labels[j]
-        assert net.clients[j].phase.ended == (n_iter, net.server.outcome.converged)
+        assert net.clients[j].ended == (n_iter, net.server.outcome.converged)
     assert net.server.outcome.n_iter == n_iter
     assert (net.server.outcome.labels == -1).all()
 
@@ -393,7 +393,7 @@ class TestCentres:
         lost = []
 
         def until():
-            if not lost and net.clients[5].phase.round == 1:
+            if not lost and net.clients[5].round == 1:
                 lost.append(5)
                 net.post(net.server.absent(5))
             return False
@@ -437,7 +437,7 @@ def test_a_coordinator_that_tells_a_client_another_list_is_found(other):
 
 
 def held_by(client):
-    return repr(client.phase._steps.me.inbox._held)
+    return repr(client._steps.me.inbox._held)
 
 
 def test_what_a_carrier_changes_is_refused():
@@ -490,10 +490,10 @@ def test_a_message_that_comes_twice_is_refused():
 def test_letters_that_cannot_be_are_refused_and_none_of_them_is_kept(letters, text):
     net = net_of()
     report = net.hold(StepReport, recipient=0)
-    before = repr(net.server.phase._steps.me.inbox._held)
+    before = repr(net.server._steps.me.inbox._held)
     with pytest.raises(MessageError, match=text):
         net.server.receive(replace(report, data=letters))
-    assert repr(net.server.phase._steps.me.inbox._held) == before
+    assert repr(net.server._steps.me.inbox._held) == before
 
 
 @pytest.mark.parametrize("told", [b"", b"\4", bytes(2), b"\0\x09", bytes(2) + b"\4", b"\x80" + bytes(4999)])
@@ -503,7 +503,7 @@ def test_a_notice_of_a_lost_party_that_is_none_is_refused(told):
     data = packed([(Place(1, LOST, bytes(32)), told)])
     with pytest.raises(MessageError, match=r"^Step: a notice of a lost party names none$"):
         client.receive(net.decode(net.encode(replace(notice, data=data))))
-    assert not client.phase._steps.me.inbox.lost
+    assert not client._steps.me.inbox.lost
 
 
 def test_a_small_letter_does_not_keep_its_message_in_memory():

@@ -77,7 +77,7 @@ def attack(monkeypatch):
 
 
 def assert_nobody_honest_is_named(found):
-    parties = [one.phase._steps.me for one in (found.net.server, *found.net.clients.values())]
+    parties = [one._steps.me for one in (found.net.server, *found.net.clients.values())]
     assert set().union(*(me.liars for me in parties)) <= {LIAR}
     assert {holder for _, holder in found.net.server.faults.claimed} <= {LIAR}
     named = {j for party, error in found.errors.items() if party != SERVER for j in error.clients}
@@ -126,5 +126,5 @@ def test_a_holder_that_lacks_shares_and_is_called_lost_itself_sends_none(monkeyp
     found.assert_exact()
     assert found.done == [1, 2, 3, 5]
     assert found.senders == {1, 2, 3, 5}
-    assert found.net.clients[1].phase._steps.me.unsure == {4}
+    assert found.net.clients[1]._steps.me.unsure == {4}
     assert_nobody_honest_is_named(found)

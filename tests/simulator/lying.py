@@ -21,8 +21,7 @@ from secfc.field.primes import PRIMES, primes_of, residues_needed
 from secfc.field.residues import reduce
 from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.basis import evaluation_points
-from secfc.protocol.client import Client, ClientIdentify
-from secfc.protocol.client_program import ClientProgram
+from secfc.protocol.client import Client
 from secfc.protocol.job.cases import Coded, Deposited
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import KINDS, SERVER, Message, Step, StepReport
@@ -123,11 +122,11 @@ class LyingClient(Client):
         self._before, self._again = dict[str, PackedResidues](), set[int]()
         self._primes = 0  # of the answers of the last round about public sets
         self.lied: set[str] = set()
-        identify = cast(ClientIdentify, self.phase)
+        assert self._rows is not None
         if any(lie.how == "far" for lie in self._lies):
             job = self._job  # small bounds are less than a unit
-            identify._rows = identify._rows + 4 * max(job.bound, float(job.radius * job.unit))
-        identify.handshake = cast(Handshake, _Handshake(identify.handshake, self._sealed))
+            self._rows = self._rows + 4 * max(job.bound, float(job.radius * job.unit))
+        self.handshake = cast(Handshake, _Handshake(self.handshake, self._sealed))
 
     def start(self) -> list[Message]:
         """The introduction, with its lies."""
@@ -147,15 +146,15 @@ class LyingClient(Client):
 
     def _watched(self) -> Any:
         """Note how many primes the answers of a round about public sets have, while a message is taken."""
-        honest = ClientProgram.round_is
+        honest = Client.round_is
 
-        def begins(phase: ClientProgram, number: int, sets: Any = None) -> None:
-            honest(phase, number, sets)
+        def begins(client: Client, number: int, sets: Any = None) -> None:
+            honest(client, number, sets)
             if sets is None:
                 return
             self._primes = residues_needed(self._job.radius, int(set_sizes(sets, self._job.k).max()))
 
-        return patch.object(ClientProgram, "round_is", begins)
+        return patch.object(Client, "round_is", begins)
 
     def _drawn(self, what: str, recipient: int) -> list[Lie]:
         """The lies about the next letter of a tag to a recipient."""
@@ -223,7 +222,7 @@ class LyingClient(Client):
         """The weight of all planned rows. A member sends its first letters when it takes the plan."""
         if isinstance(self._job.rows, Deposited):
             return sum(self._job.rows.owners)
-        layout = getattr(self.phase, "_layout", self.phase.planned)  # of a union once it is found
+        layout = self._layout or self.planned  # of a union once it is found
         assert layout is not None
         return int(layout.weight)
 

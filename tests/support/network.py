@@ -61,7 +61,7 @@ class Network:
     @property
     def transcript(self):
         """Transcript of the run, which determines the salt of hashed IDs."""
-        return self.coordinator.server.phase.transcript
+        return self.coordinator.server.transcript
 
 
 def on_receive(monkeypatch, number, act):

@@ -113,7 +113,7 @@ class SplitViews:
 
     def _notify(self):
         for holder in self.told - self._notified - self.errors.keys():
-            steps = getattr(self.net.clients[holder].phase, "_steps", None)
+            steps = getattr(self.net.clients[holder], "_steps", None)
             if steps is not None and steps.me.step >= self.step:
                 self._notified.add(holder)
                 letter = Place(self.step, LOST, bytes(32)), self.victim.to_bytes(2)
@@ -148,7 +148,7 @@ class SplitViews:
 
     @property
     def _code(self):
-        return self.net.clients[1].phase._steps.me.code
+        return self.net.clients[1]._steps.me.code
 
     @property
     def done(self):
@@ -161,8 +161,8 @@ class SplitViews:
         """Those who ended did so with the labels of Lloyd, and with exact sums and all noise."""
         if not self.done:
             return
-        results = [self.net.clients[j].phase._steps.result for j in self.done]
-        layout = self.net.clients[self.done[0]].phase._layout
+        results = [self.net.clients[j]._steps.result for j in self.done]
+        layout = self.net.clients[self.done[0]]._layout
         inside = [j for j, count in enumerate(layout.counts, 1) if count]
         assert len({one.result.start.tobytes() for one in results}) == 1
         places = {j: self._places(j, inside) for j in inside}

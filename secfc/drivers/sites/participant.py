@@ -93,9 +93,9 @@ class Participant(TakingPart):
     def standing(self) -> str:
         """State of the run here: phase, round, rows of all parties that moved if it knows, and bytes sent."""
         asked = ""
-        if self._client is not None and self._client.phase.round:
-            moved = self._client.phase.moved
-            asked = f", round {self._client.phase.round}"
+        if self._client is not None and self._client.round:
+            moved = self._client.moved
+            asked = f", round {self._client.round}"
             asked += "" if moved is None else f": {moved} rows moved"
         written = self._run is None and self._introductions is not None
         return f"{'close' if written else super().standing}{asked}, {bytes_text(self.meter.sent_bytes)} sent"
@@ -225,8 +225,8 @@ class Participant(TakingPart):
             self._introductions = transcript_of(self._session, present).hex()
             shown = zip(self.agreement.names, message.introductions, strict=True)
             self._took_part = [name for name, one in shown if one is not None]
-        if client.phase.ended is not None:
-            self._iterations, self._converged = client.phase.ended
+        if client.ended is not None:
+            self._iterations, self._converged = client.ended
         return replies
 
     def _prepare(self, preparer: Preparer, data: bytes | memoryview) -> list[bytes | memoryview]:

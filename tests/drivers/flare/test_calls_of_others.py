@@ -129,7 +129,7 @@ def test_messages_of_an_honest_run_are_within_the_bounds(organisations, monkeypa
     network = Network(made)
     network.run()
     assert_exact(made, network)
-    after = Sizes(made.agreement.job, network.coordinator.server.phase.planned)
+    after = Sizes(made.agreement.job, network.coordinator.server.planned)
     assert max(taken) <= max(after.most_to_client, after.most_from_client) < 1 << 26
 
 

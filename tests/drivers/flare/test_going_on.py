@@ -60,7 +60,7 @@ def test_the_union_of_ids_goes_on_after_kills(organisations, disclosure):
     key = made.hide()
     machines = Machines(made, {call: KILLS[call % 5] for call in range(2, 60, 4)})
     machines.run()
-    transcript = machines.coordinator.server.phase.transcript
+    transcript = machines.coordinator.server.transcript
     exact = expected(made.agreement, made.rows, made.ids, key=key, transcript=transcript)
     for name, labels in zip(made.names, exact.labels, strict=True):
         np.testing.assert_array_equal(made.labels(name), labels)

@@ -28,12 +28,12 @@ def test_a_party_that_ends_before_it_is_introduced_is_named_with_its_exit_status
 
 def test_an_unexpected_exception_is_told_by_type_and_place_but_not_its_text(setup_of, sabotage, capfd):
     code = f"""
-        from secfc.protocol.client import ClientIdentify
+        from secfc.protocol.client import Client
 
         def broken(self, plan):
             raise ValueError("a row is {SECRET}")
 
-        ClientIdentify.join = broken
+        Client._join = broken
     """
     sabotage(2, code)
     with pytest.raises(TooManyFaultsError) as caught:
@@ -51,14 +51,14 @@ def test_the_place_of_an_exception_in_secfc_is_a_path_in_the_package(setup_of, s
 
 def test_what_a_library_prints_does_not_break_the_frames(setup_of, sabotage, capfd):
     code = """
-        from secfc.protocol.client import ClientIdentify
-        real = ClientIdentify.join
+        from secfc.protocol.client import Client
+        real = Client._join
 
         def noisy(self, plan):
             print("a library says hello", flush=True)
             return real(self, plan)
 
-        ClientIdentify.join = noisy
+        Client._join = noisy
     """
     sabotage(1, code)
     assert_equal(run_multiprocess(setup_of()), run_in_process(setup_of()))
