@@ -8,8 +8,8 @@ import pytest
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 
 import secfc
-from secfc.api.choose_k import HEADINGS
-from secfc.kmeans.measures import histogram, knee
+from secfc.api.choose_k import HEADINGS, knee_of
+from secfc.kmeans.measures import histogram
 
 _RNG = np.random.default_rng(8)
 _AT = np.array([[0, 0], [9, 0], [0, 9], [9, 9]])
@@ -129,7 +129,7 @@ def test_plot_has_a_panel_for_each_measure(choice, tmp_path):
     [([100, 20, 15, 12], 3), ([100, 90, 20, 15], 4), ([4, 3, 2, 1], None), ([1, 1, 1, 1], None)],
 )
 def test_knee_of_a_curve(inertia, expected):
-    assert knee([2, 3, 4, 5], inertia) == expected
+    assert knee_of([2, 3, 4, 5], inertia) == expected
 
 
 def test_histogram_has_every_row_and_ends_with_the_farthest():

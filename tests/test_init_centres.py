@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 import secfc
 from secfc import Limits, SecureKMeans
+from secfc.api.given_centres import nearest_given
 from secfc.cli.app import app
-from secfc.kmeans.given_centres import nearest_given
 
 _RNG = np.random.default_rng(12)
 GROUPS = _RNG.permutation(np.arange(40) % 4)

@@ -13,12 +13,11 @@ import secfc
 from secfc import Membership, Reveal, SecureKMeans
 from secfc.api.arguments import GROUPED, written_out
 from secfc.api.described import described
-from secfc.api.options import ChooseOptions, RunOptions
+from secfc.api.options import ChooseOptions, RunOptions, Threshold
 from secfc.cli.app import app
 from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import (
     AgreedClustering,
-    Threshold,
     again,
     choices_of,
     option,

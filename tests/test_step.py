@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 import secfc
 from plaintext_baselines import ExactLloyd
 from secfc import Limits
+from secfc.api.given_centres import nearest_given
 from secfc.cli.app import app
 from secfc.field.fixed_point import MAX_STEPS, off_step, quantise, quantised_radius, step_of, unit_of
-from secfc.kmeans.given_centres import nearest_given
 from secfc.protocol.job.making import make_job
 
 STEPS = [1.0, 0.01, 0.25, 3.0, 0.1, 1e-7, 1e6]

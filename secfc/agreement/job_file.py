@@ -28,7 +28,7 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
-from secfc.protocol.job.options import AgreedClustering, CentreNoise, Starting
+from secfc.protocol.job.options import AUTO, AgreedClustering, CentreNoise
 from secfc.protocol.job.thresholds import COMPARERS, MAX_OWNERS, default_start
 from secfc.protocol.messages import Phase
 from secfc.tables.column_names import normal
@@ -56,7 +56,7 @@ class ClusteringSchema(FileSchema):
     ell: int
     compared: ListOf[int] = Field(default=[])
     predict: bool = JobOptions.predict
-    init: Literal[Start, "auto"] = Starting.init
+    init: Literal[Start, "auto"] = AUTO
     comparers: ListOf[str] = Field(default=[])
     reveal_centres: ListOf[str] = Field(default=[])
     reveal_spread: int | None = JobOptions.reveal_spread

@@ -11,17 +11,16 @@ import numpy as np
 
 from secfc.api.arguments import written_out
 from secfc.api.by_party import reveal_of
-from secfc.api.options import ChooseOptions, Driver, Ids, Reveal, RunOptions, given_options
+from secfc.api.options import ChooseOptions, Driver, Ids, Reveal, RunOptions, Threshold, given_options
 from secfc.api.run import run_outcome
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, missing
 from secfc.field.array_types import Ints
-from secfc.kmeans.measures import knee
 from secfc.kmeans.sets import set_sizes
 from secfc.protocol.gathering import Faults
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.job.options import Auto, Disclosure, Threshold
+from secfc.protocol.job.options import Auto, Disclosure
 from secfc.protocol.progress import Progress
 from secfc.tables.number_texts import number_text
 from secfc.tables.parties import Party, as_parties
@@ -298,7 +297,7 @@ def choose_members(
     return Choice(
         candidates=tuple(candidates),
         best=best.k,
-        knee=knee([one.k for one in candidates], [one.inertia for one in candidates]),
+        knee=knee_of([one.k for one in candidates], [one.inertia for one in candidates]),
         faults=outcome.faults,
         costs=outcome.costs,
         job=job,
@@ -319,3 +318,16 @@ def _cell(value: float | None, best: bool) -> str:
         return "- "
     text = f"{value:,.0f}" if _WHOLE <= value < _LARGE else number_text(value, 4, most=5)
     return f"{text}{'*' if best else ' '}" if isfinite(value) else "- "
+
+
+def knee_of(ks: list[int], inertia: list[float]) -> int | None:
+    """The k at which a falling curve is farthest below the chord from its first to its last point.
+
+    Satopää, Albrecht, Irwin, Raghavan: *Finding a "kneedle" in a haystack*, ICDCSW 2011. None for fewer than
+    three points, and for a curve that does not fall or is never below the chord.
+    """
+    x, y = np.array(ks, dtype=float), np.array(inertia)
+    if x.size < 3 or not y[0] > y[-1]:
+        return None
+    below = 1 - (x - x[0]) / (x[-1] - x[0]) - (y - y[-1]) / (y[0] - y[-1])
+    return ks[int(below.argmax())] if below.max() > 1e-12 else None

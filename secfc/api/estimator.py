@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from secfc.api.arguments import constructed, written_out
 from secfc.api.described import documented
-from secfc.api.options import Execution, Ids, Revealing, RunOptions
+from secfc.api.options import Execution, Ids, Revealing, RunOptions, Starting, Threshold
 from secfc.api.predict import predict
 from secfc.api.result import Result
 from secfc.api.run import run
@@ -25,7 +25,7 @@ from secfc.api.scikit import (
 from secfc.errors import DataError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Labels
-from secfc.protocol.job.options import Agreed, Starting, Threshold, shared
+from secfc.protocol.job.options import Agreed, shared
 from secfc.tables.parties import as_parties
 
 

@@ -8,12 +8,13 @@ from secfc.api.described import documented
 from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import (
+    AUTO,
     MACHINE,
     OPENED,
     AgreedClustering,
     CentreNoise,
     Computing,
-    Starting,
+    Iterating,
     again,
     option,
 )
@@ -21,6 +22,56 @@ from secfc.protocol.progress import Progress
 
 Driver = Literal["in-process", "multiprocess"]  # both run all parties on one machine
 Recipients = Literal["all"] | Sequence[int] | None  # positions of parties that receive the centres
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Threshold:
+    """How many clients may collude, and the cost. In calls these come after the number of clusters."""
+
+    t: int | None = option(
+        None,
+        "int, optional",
+        "Number of clients that may collude and still learn nothing about other clients' rows. The "
+        "default is 4 with eleven clients or more. With fewer it is the largest number up to 4 with "
+        "which the run still succeeds if one client is lost, if there is such a number.",
+        least=1,
+        help="Number of parties that learn nothing even if they collude; by default 4, less with fewer than "
+        "eleven parties.",
+    )
+    ell: int | None = option(
+        None,
+        "int, optional",
+        "Number of segments of a row. More segments make shares and iterations cheaper but need more "
+        "clients: at least 2(ell + t) - 1. The default is 2 with eleven clients or more, else 1.",
+        least=1,
+        help="Number of segments of a row; 2(ell + t) - 1 parties are needed. By default 2, or 1 with fewer "
+        "than eleven parties.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Starting(Iterating):
+    """Starts and how they begin."""
+
+    init: Any = option(
+        AUTO,
+        '{"auto", "k-means++", "random", "separation"}, ndarray or DataFrame of shape (k, d), or list of '
+        "integer arrays of shape (m_j,)",
+        '"auto" is "k-means++" with disclosure "labels" and "random" with "coded". "k-means++": single rows, '
+        "drawn by their distance to the rows drawn before; the best of several candidates is taken, as "
+        'scikit-learn does. Only with "labels". Nobody learns a drawn row, and only a simulation with a '
+        '`seed` can be repeated. "random": the means of a random partition (the paper); the best of several '
+        'starts (`n_init`) often has a much lower inertia than one. "separation": the cores after one Lloyd '
+        "step from a random partition, that is, rows at most a third as far from their centre as from any "
+        'other (the paper, section 5); only with "coded". An ndarray or '
+        "DataFrame: public centres, such as those of an earlier run or of a published model; columns are "
+        "matched by name. Every row starts with its nearest centre, which everybody learns, and every centre "
+        "must be the nearest of at least one row. Start labels: one array per party; each cluster needs at "
+        "least one row.",
+        choices=(AUTO, "k-means++", "random", "separation"),
+        help="How the first sets are chosen: auto, k-means++, random or separation; or a file of centres, "
+        "such as NAME.centres.csv.",
+    )
 
 
 @documented

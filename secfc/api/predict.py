@@ -9,7 +9,7 @@ import numpy as np
 
 from secfc.api.arguments import written_out
 from secfc.api.by_party import check_consent, check_list, limits_of, weights_of
-from secfc.api.options import Driver, RunOptions, given_options
+from secfc.api.options import Driver, RunOptions, Threshold, given_options
 from secfc.api.run import by_position, is_number, run_outcome
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, each
@@ -18,7 +18,7 @@ from secfc.field.fixed_point import MAX_STEPS
 from secfc.protocol.gathering import Faults
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.job.options import Disclosure, Threshold, check_positive
+from secfc.protocol.job.options import Disclosure, check_positive
 from secfc.protocol.progress import Progress
 from secfc.sharing.row_checks import as_labels, check_rows, largest_norm
 from secfc.tables.parties import Party, as_parties, in_order

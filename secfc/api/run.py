@@ -23,11 +23,13 @@ from secfc.api.by_party import (
     smallest_spread,
     weights_of,
 )
+from secfc.api.given_centres import nearest_given
 from secfc.api.options import (
     Driver,
     Ids,
     Reveal,
     RunOptions,
+    Threshold,
     given_options,
 )
 from secfc.api.result import Result
@@ -47,7 +49,6 @@ from secfc.errors import (
 )
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Labels
-from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.basis import recovery_threshold
 from secfc.operations.ending.noise import noise_of
@@ -60,7 +61,6 @@ from secfc.protocol.job.options import (
     Auto,
     Disclosure,
     Iterating,
-    Threshold,
     check_choice,
     check_seed,
     options_of,

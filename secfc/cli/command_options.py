@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from secfc.api.options import ChooseOptions, Driver, Execution, OfData, Reveal, RunOptions
+from secfc.api.options import (
+    ChooseOptions,
+    Driver,
+    Execution,
+    OfData,
+    Reveal,
+    RunOptions,
+    Starting,
+    Threshold,
+)
 from secfc.cli.grouped import typer_option
 from secfc.errors import ParameterError
 from secfc.protocol.job.limits import Limits
@@ -17,8 +26,6 @@ from secfc.protocol.job.options import (
     Agreed,
     AgreedClustering,
     CentreNoise,
-    Starting,
-    Threshold,
     again,
     shared,
 )

@@ -142,16 +142,3 @@ def spreads(distances: Floats, labels: Labels, k: int) -> Floats:
     sums = np.bincount(labels, weights=distances**2, minlength=k)
     squared: Floats = np.divide(sums, rows, out=np.full(k, nan), where=rows > 0)
     return np.sqrt(squared)
-
-
-def knee(ks: list[int], inertia: list[float]) -> int | None:
-    """The k at which a falling curve is farthest below the chord from its first to its last point.
-
-    Satopää, Albrecht, Irwin, Raghavan: *Finding a "kneedle" in a haystack*, ICDCSW 2011. None for fewer than
-    three points, and for a curve that does not fall or is never below the chord.
-    """
-    x, y = np.array(ks, dtype=float), np.array(inertia)
-    if x.size < 3 or not y[0] > y[-1]:
-        return None
-    below = 1 - (x - x[0]) / (x[-1] - x[0]) - (y - y[-1]) / (y[0] - y[-1])
-    return ks[int(below.argmax())] if below.max() > 1e-12 else None

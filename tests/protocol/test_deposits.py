@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from secfc.agreement.deposits.complete import complete
 from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.randomness import MaskSource
@@ -23,7 +24,6 @@ from secfc.kernels import choose
 from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.sharing.codewords import Codewords
-from secfc.sharing.complete import complete
 from secfc.sharing.deposits import Call, Intake, Owner, label_shares_of, sealed_labels_of
 from secfc.sharing.proof import COVERS
 

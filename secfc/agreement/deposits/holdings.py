@@ -26,6 +26,7 @@ from typing import Annotated
 from pydantic import Field
 
 from secfc.agreement.deposits.admission import MOST_BYTES, Certificate, unpacked
+from secfc.agreement.deposits.complete import Complete, complete
 from secfc.agreement.deposits.store import Store
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.schemas import Hex32, decoded, encoded
@@ -44,7 +45,6 @@ from secfc.errors.codes import Code
 from secfc.field.residues import MAX_ROWS
 from secfc.protocol.job.cases import Deposited
 from secfc.protocol.messages import RUN_ID_BYTES
-from secfc.sharing.complete import Complete, complete
 from secfc.sharing.deposits import Call
 from secfc.tables.toml_file import FileSchema, ListOf, check_values
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from secfc.agreement.deposits.complete import Complete, complete
 from secfc.crypto.handshake import Session
 from secfc.crypto.identity import KEY_BYTES, Identity, Roster
 from secfc.field.array_types import Floats, Labels
@@ -14,7 +15,6 @@ from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import RUN_ID_BYTES
-from secfc.sharing.complete import Complete, complete
 from secfc.sharing.deposits import Call, Intake, Owner, label_shares_of, sealed_labels_of
 
 _TOGETHER = 256
