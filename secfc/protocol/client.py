@@ -31,7 +31,7 @@ from secfc.protocol.messages.accepted import (
 from secfc.protocol.messages.wire import Envelope
 from secfc.protocol.program.stepping import Stepping
 from secfc.protocol.program.whole_run import Brought
-from secfc.protocol.program.whose_rows import given_by
+from secfc.protocol.program.whose_rows import Given
 from secfc.protocol.states import State
 from secfc.psu.tokens import RowIds
 from secfc.sharing.row_checks import check_labels, check_rows, check_weights
@@ -271,13 +271,11 @@ class Client:
         present = {j: one for j, one in enumerate(message.introductions, 1) if one is not None}
         self._check_present(present)
         layout, start = self._planned(message)
-        rows = given_by(
-            job,
-            [self._rows],
-            self._allocate,
-            transcript=channels.transcript,
-            salt=self._salt,
+        rows = Given(
+            own=[self._rows],
+            allocate=self._allocate,
             ids=self._ids,
+            salt=self._salt,
             deposits=self._deposits,
         )
         brought = Brought(

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from secfc.errors import TooManyFaultsError
 from secfc.errors.codes import Code
+from secfc.operations.beginning.added import UNION_IS_OPEN
 from secfc.protocol.job.cases import Predict, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import PREPARING
-from secfc.sharing.own_rows import UNION_IS_OPEN
 
 Carried = Callable[[str, int, int], int]
 """Number of messages of a type, given by name, that were carried from one client to another."""

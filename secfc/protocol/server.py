@@ -17,6 +17,7 @@ from secfc.field.array_types import Ints, Labels
 from secfc.field.label_packing import labels_of
 from secfc.kernels import Choose, choose
 from secfc.kmeans.clustering import LabelResult
+from secfc.operations.beginning.added import UNION_IS_OPEN
 from secfc.operations.beginning.rows import SharedRows
 from secfc.protocol.gathering import Carried, Faults, Gathering, preparing_late
 from secfc.protocol.job.cases import Predict
@@ -27,10 +28,9 @@ from secfc.protocol.messages.accepted import Sizes, check_envelope
 from secfc.protocol.program.located import Claim
 from secfc.protocol.program.stepping import Stepping, letters_of
 from secfc.protocol.program.whole_run import Brought
-from secfc.protocol.program.whose_rows import given_by
+from secfc.protocol.program.whose_rows import Given
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
-from secfc.sharing.own_rows import UNION_IS_OPEN
 from secfc.sharing.rows import in_memory
 from secfc.sharing.unread import Pair, open_pairs
 
@@ -300,7 +300,7 @@ class Server:
         transcript = transcript_of(session, present)
         brought = Brought(
             run=session.run,
-            rows=given_by(job, [], in_memory, transcript=transcript, salt=self._salt),
+            rows=Given(own=[], allocate=in_memory, salt=self._salt),
             value=b"" if job.comparers else self._secret.octets(COIN_BYTES),
             commitments={j: present[j].commitment for j in job.comparers},
             start=start,

@@ -15,7 +15,7 @@ from secfc.field.primes import primes_of
 from secfc.kmeans.bounds import pair_residues, refill_residues
 from secfc.kmeans.program import lloyd
 from secfc.operations.beginning import added
-from secfc.operations.beginning.added import ToAdd, added_rows, agreed_rows
+from secfc.operations.beginning.added import OwnRows, added_rows, agreed_rows
 from secfc.operations.beginning.rows import Covers
 from secfc.operations.secure import Secure
 from secfc.operations.sums import public_sets
@@ -23,7 +23,6 @@ from secfc.operations.to_owners import under_covers
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.dealing import dealt_by_owners
 from secfc.sharing.codewords import Codewords
-from secfc.sharing.own_rows import OwnRows
 from secfc.sharing.rows import in_memory
 from secfc.sharing.shared import Shared
 
@@ -49,20 +48,12 @@ class Union:
         self.parties = parties_of(self.code, **ROLES[t])
         self.width = -(-self.d // ell)
 
-    def given(self, number):
-        own = []
-        if number in self.numbers:
-            own = [OwnRows(self.rows[self.numbers[number]], self.numbers[number])]
-        return ToAdd(
-            own=own,
-            unit=unit_of(1.0, 1, 1.0),
-            width=self.width,
-            allocate=in_memory,
-        )
-
     def added(self, me):
         m = yield from agreed_rows(me, self.m, self.m + 2)
-        return (yield from added_rows(me, Layout((m,) * self.code.n, common=True), self.given(me.number)))
+        layout, numbers = Layout((m,) * self.code.n, common=True), self.numbers.get(me.number)
+        own = None if numbers is None else OwnRows(self.rows[numbers], numbers)
+        unit = unit_of(1.0, 1, 1.0)
+        return (yield from added_rows(me, layout, own, unit=unit, width=self.width, allocate=in_memory))
 
     def program(self, me):
         shared = yield from self.added(me)

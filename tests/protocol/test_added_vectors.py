@@ -5,9 +5,9 @@ import pytest
 from support.wire import UnionWire
 
 from secfc.errors import RangeError
-from secfc.operations.beginning import united
+from secfc.operations.beginning.added import OwnRows
+from secfc.protocol.program import whose_rows
 from secfc.protocol.states import State
-from secfc.sharing.own_rows import OwnRows
 
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [0.7]]]
 LIAR = 2
@@ -26,7 +26,7 @@ def adding(monkeypatch):
                 rows, at = np.append(rows, [[number]], axis=0), np.append(at, rows_of_others)
             return OwnRows(rows, at)
 
-        monkeypatch.setattr(united, "OwnRows", own)
+        monkeypatch.setattr(whose_rows, "OwnRows", own)
         return rows_of_others
 
     return to

@@ -8,14 +8,13 @@ Opens nothing. No client can be left out, because every one has a part of every 
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
 from secfc.errors import CheatError, TooManyFaultsError
 from secfc.errors.codes import Code
-from secfc.field.array_types import Floats, Shares
+from secfc.field.array_types import Floats, Ints, Shares
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import pack
 from secfc.field.residues import reduce
@@ -25,27 +24,46 @@ from secfc.protocol.parties.dealing import Dealings, dealt_by_owners
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.codewords import split
-from secfc.sharing.own_rows import UNION_IS_OPEN, OwnRows
 from secfc.sharing.rows import Allocate, Rows
 from secfc.sharing.shared import Shared
 from secfc.sharing.unread import Pair, cannot_be_honest, open_pairs
+
+UNION_IS_OPEN = (
+    ". Before you repeat the run without that client: the union of the new run would show how many rows "
+    "that client held, and somebody who can guess IDs would learn which"
+)
+"""A warning for whoever wants to repeat a run with membership privacy without one of its clients."""
 
 _COUNT_BYTES = 4
 _AT_ONCE = 4 * BLOCK
 """Residues that all clients deal at a time, at most: a holder gets as many."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToAdd:
-    """A client's own rows by their numbers in the union, in a list from which they are taken. Else no list.
+class OwnRows:
+    """A client's own rows, (m_j, d), of a union, and their distinct numbers in it. Others are zeros.
 
-    `unit` becomes 1, and a segment has `width` columns.
+    A row with the number -1 is not in the union, and is not shared.
     """
 
-    own: list[OwnRows] = field(repr=False)
-    unit: Fraction
-    width: int
-    allocate: Allocate = field(repr=False)
+    def __init__(self, rows: Floats, numbers: Ints) -> None:
+        self._rows, self.numbers, self._order = rows, numbers, np.argsort(numbers)
+
+    def block(self, rows: slice) -> Floats:
+        """The rows to share with these numbers. They are made again each time and never stored."""
+        held, places = self.among(rows)
+        block = np.zeros((rows.stop - rows.start, self._rows.shape[1]))
+        block[places] = self._rows[held]
+        return block
+
+    def among(self, rows: slice) -> tuple[Ints, Ints]:
+        """Which of its own rows have one of these numbers, and the places of these numbers."""
+        low, high = np.searchsorted(self.numbers, [rows.start, rows.stop], sorter=self._order)
+        held = self._order[low:high]
+        return held, self.numbers[held] - rows.start
+
+    def forget(self) -> None:
+        """Drop the rows, once they are shared."""
+        self._rows = self._rows[:0].copy()
 
 
 def agreed_rows(me: Party, m: int, most: int) -> Generator[None, None, int]:
@@ -79,19 +97,24 @@ def _told(me: Party, most: int) -> Half:
     return m
 
 
-def added_rows(me: Party, layout: Layout, given: ToAdd) -> Generator[None, None, SharedRows]:
-    """Share and add up the rows of a union. TooManyFaultsError if a client is lost, or deals wrongly."""
-    primes, width, n, m = me.code.primes, given.width, me.code.n, layout.m
+def added_rows(
+    me: Party, layout: Layout, own: OwnRows | None, *, unit: Fraction, width: int, allocate: Allocate
+) -> Generator[None, None, SharedRows]:
+    """Share and add up the rows of a union. A client's `own` are dropped then.
+
+    `unit` becomes 1, and a segment has `width` columns. TooManyFaultsError if a client is lost, or deals
+    wrongly.
+    """
+    primes, n, m = me.code.primes, me.code.n, layout.m
     step = max(1, min(BLOCK, _AT_ONCE // n) // (len(primes) * (width + 1)))
-    own = given.own.pop() if given.own else None
-    held = given.allocate((len(primes), width + 1, m)) if me.holds else None
+    held = allocate((len(primes), width + 1, m)) if me.holds else None
     covers = np.zeros((1, m)) if me.holds else None
     mine = np.empty((me.code.ell, 0)) if own is None else _covers(me, own.numbers.size)
     refused, cheats = set[Pair](), dict[int, str]()
     for first in range(0, m, step):
         rows = slice(first, min(first + step, m))
         sizes = dict.fromkeys(me.roles.holders, (width + 1) * (rows.stop - first))
-        segments = None if own is None else _segments(me, own, rows, given.unit, mine)
+        segments = None if own is None else _segments(me, own, rows, unit, mine)
         dealings = yield from dealt_by_owners(me, sizes, segments)
         _check(dealings, sizes.keys() - set(dealings.kept))
         if held is not None and covers is not None:

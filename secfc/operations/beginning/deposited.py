@@ -5,7 +5,6 @@ parties agreed on has a digest of all deposits. No row leaves with a lost holder
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from secfc.field.array_types import Floats
@@ -30,24 +29,17 @@ class HeldDeposits(Protocol):
         """Shares, shape (k, m), of the labels of each owner's rows, sealed to that owner, concatenated."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToRead:
-    """A holder's deposits, None at another party. A segment has `width` columns."""
-
-    deposits: HeldDeposits | None = field(repr=False)
-    width: int
-    allocate: Allocate = field(repr=False)
-
-
-def deposited_rows(me: Party, layout: Layout, given: ToRead) -> SharedRows:
-    """The rows of a layout, which are numbered by owner."""
+def deposited_rows(
+    me: Party, layout: Layout, deposits: HeldDeposits | None, *, width: int, allocate: Allocate
+) -> SharedRows:
+    """The rows of a layout, which are numbered by owner. A segment has `width` columns."""
     primes, held = me.code.primes, None
-    if me.holds and given.deposits is not None:
-        shares = held = given.allocate((len(primes), given.width + 1, layout.m))
+    if me.holds and deposits is not None:
+        shares = held = allocate((len(primes), width + 1, layout.m))
 
         def keep(residues: PackedResidues, start: int) -> None:
             me.kernels.store(residues.planes(), primes, shares, start)
 
-        given.deposits.store(keep, len(primes))
-    rows = Rows(primes, given.width, layout.m, held, me.kernels)
+        deposits.store(keep, len(primes))
+    rows = Rows(primes, width, layout.m, held, me.kernels)
     return SharedRows(rows=rows, layout=layout, lost=(), cheats={}, unread=())

@@ -59,36 +59,29 @@ class SharedRows:
         return {} if self.layout.common else dict.fromkeys(self.lost, "absent") | self.cheats
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToShare:
-    """A party's own rows, shape (m_j, d), in a list from which they are taken when they are shared.
+def shared_rows(
+    me: Party, planned: Layout, own: list[Floats], *, unit: Fraction, width: int, allocate: Allocate
+) -> Generator[None, None, SharedRows]:
+    """Share and store the rows of all owners of a layout. TooManyFaultsError if too many parties lie.
 
+    A party's own rows, shape (m_j, d), are in a list from which they are taken; others have an empty one.
     `unit` becomes 1, and a segment has `width` columns.
     """
-
-    own: list[Floats] = field(repr=False)
-    unit: Fraction
-    width: int
-    allocate: Allocate = field(repr=False)
-
-
-def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, None, SharedRows]:
-    """Share and store the rows of all owners of a layout. TooManyFaultsError if too many parties lie."""
-    primes, width = me.code.primes, given.width
+    primes = me.code.primes
     step = max(1, BLOCK // (len(primes) * width))
     left = {owner for owner, count in enumerate(planned.counts, 1) if count}
-    rows_left = given.own.pop() if given.own else None  # nothing else keeps them
-    held = given.allocate((len(primes), width + 1, planned.m)) if me.holds else None
+    rows_left = own.pop() if own else None  # nothing else keeps them
+    held = allocate((len(primes), width + 1, planned.m)) if me.holds else None
     lost, refused, cheats = set[int](), set[Pair](), dict[int, str]()
     for first in range(0, max(planned.counts), step):
         parts = {owner: _part(planned.rows(owner), first, step) for owner in sorted(left)}
         sizes = {owner: width * (part.stop - part.start) for owner, part in parts.items() if part != _NONE}
         if not sizes:
             break
-        own = None
+        segments = None
         if me.number in sizes and rows_left is not None:
-            own = me.code.segments(rows_left[first : first + step], given.unit)
-        dealings = yield from dealt_by_owners(me, sizes, own)
+            segments = me.code.segments(rows_left[first : first + step], unit)
+        dealings = yield from dealt_by_owners(me, sizes, segments)
         if held is not None:
             for owner in sizes:
                 _store(me, dealings.shares.get(owner), held, parts[owner])

@@ -10,14 +10,11 @@ Opens to clients and the coordinator a keyed hash of every ID, and whether each 
 
 import hashlib
 from collections.abc import Generator
-from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 
 from secfc.errors import CheatError
-from secfc.field.array_types import Data, Floats, Ints
-from secfc.operations.beginning.added import ToAdd
+from secfc.field.array_types import Data, Ints
 from secfc.operations.beginning.united_dealing import ELEMENT, deal_part, elements_of
 from secfc.protocol.parties.dealing import DIGEST
 from secfc.protocol.parties.inbox import Wait
@@ -27,8 +24,6 @@ from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import UnionClient, UnionRole, UnionServer
 from secfc.psu.stages import SeriesStage
 from secfc.psu.tokens import Tokens
-from secfc.sharing.own_rows import OwnRows
-from secfc.sharing.rows import Allocate
 
 _PARTS = 4  # bytes of a number of parts
 _COUNT = np.dtype("<i4")
@@ -37,41 +32,23 @@ _Role = UnionClient | UnionServer | None
 """None at a helper, who deals and learns nothing."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToUnite:
-    """The union that is to be found, and a client's own rows with the tokens of their IDs; None at others.
-
-    `unit` becomes 1, and a segment has `width` columns.
-    """
-
-    plan: UnionPlan
-    tokens: Tokens | None = field(repr=False)
-    own: list[Floats] = field(repr=False)
-    unit: Fraction
-    width: int
-    allocate: Allocate = field(repr=False)
-
-    def to_add(self, numbers: Ints | None) -> ToAdd:
-        """What a client adds, once it knows the numbers of its own rows in the union."""
-        own = [] if numbers is None else [OwnRows(self.own.pop(), numbers)]
-        return ToAdd(own=own, unit=self.unit, width=self.width, allocate=self.allocate)
-
-
-def united(me: Party, given: ToUnite) -> Generator[None, None, tuple[int, Ints | None]]:
+def united(
+    me: Party, plan: UnionPlan, tokens: Tokens | None
+) -> Generator[None, None, tuple[int, Ints | None]]:
     """The number of rows of the union, and at a client the numbers of its own. A helper learns neither.
+
+    A client's `tokens` are those of its own IDs.
 
     DuplicateIdError if an ID is held more than once, UnionError if there can be no union.
     """
     role: _Role = None
     threads, check = me.kernels.threads, b""
-    if given.tokens is not None:
-        check = given.tokens.check
-        role = UnionClient(
-            number=me.number, plan=given.plan, tokens=given.tokens, masks=me.masks, threads=threads
-        )
+    if tokens is not None:
+        check = tokens.check
+        role = UnionClient(number=me.number, plan=plan, tokens=tokens, masks=me.masks, threads=threads)
     elif me.number == COORDINATOR:
-        role = UnionServer(given.plan, threads)
-    most = parts = (role or UnionRole(given.plan, threads)).parts
+        role = UnionServer(plan, threads)
+    most = parts = (role or UnionRole(plan, threads)).parts
     while parts:
         for part in range(parts):
             yield from me.together([_part(me, role, part, check)])

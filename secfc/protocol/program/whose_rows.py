@@ -7,10 +7,10 @@ import numpy as np
 
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.field.primes import primes_of
-from secfc.operations.beginning.added import added_rows, agreed_rows
-from secfc.operations.beginning.deposited import HeldDeposits, ToRead, deposited_rows
-from secfc.operations.beginning.rows import SharedRows, ToShare, shared_rows
-from secfc.operations.beginning.united import ToUnite, united
+from secfc.operations.beginning.added import OwnRows, added_rows, agreed_rows
+from secfc.operations.beginning.deposited import HeldDeposits, deposited_rows
+from secfc.operations.beginning.rows import SharedRows, shared_rows
+from secfc.operations.beginning.united import united
 from secfc.operations.to_owners import to_owners, under_covers
 from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.job import Job
@@ -21,8 +21,21 @@ from secfc.psu.tokens import RowIds
 from secfc.sharing.rows import Allocate
 from secfc.sharing.shared import Shared
 
-Given = ToShare | ToRead | ToUnite
-"""What a party has of the rows: its own, deposits of owners, or its own of a union."""
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Given:
+    """What a party has of the rows: its own, shape (m_j, d), or deposits of owners.
+
+    Own rows are in a list from which they are taken when they are shared; a party without rows has an empty
+    one. With a union a client has their `ids` too, and all may have a `salt`. By default it is of this run
+    alone.
+    """
+
+    own: list[Floats]
+    allocate: Allocate
+    ids: RowIds | None = None
+    salt: bytes | None = None
+    deposits: HeldDeposits | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,49 +50,24 @@ class Labelled:
     shares: Floats | None = field(default=None, repr=False)
 
 
-def given_by(
-    job: Job,
-    own: list[Floats],
-    allocate: Allocate,
-    *,
-    transcript: bytes,
-    salt: bytes | None = None,
-    ids: RowIds | None = None,
-    deposits: HeldDeposits | None = None,
-) -> Given:
-    """What a party gives: its own rows, one array or none, with their IDs if it has any, or deposits.
-
-    By default the salt of a union is of this run alone.
-    """
-    if isinstance(job.rows, Deposited):
-        return ToRead(deposits=deposits, width=job.width, allocate=allocate)
-    if not isinstance(job.rows, Union):
-        return ToShare(own=own, unit=job.unit, width=job.width, allocate=allocate)
-    salt = salt or salt_of(transcript)
-    return ToUnite(
-        plan=job.union_plan(salt),
-        tokens=None if ids is None else ids.tokens(salt),
-        own=own,
-        unit=job.unit,
-        width=job.width,
-        allocate=allocate,
-    )
-
-
 def rows_of(
     me: Party, job: Job, planned: Layout, given: Given, on_union: Callable[[Layout, Ints | None], None]
 ) -> Generator[None, None, SharedRows]:
     """The rows of a layout, shared. Of a union the layout has the most rows, and it is found here."""
-    if isinstance(given, ToRead):
-        return deposited_rows(me, planned, given)
-    if isinstance(given, ToShare):
-        return (yield from shared_rows(me, planned, given))
-    found, numbers = yield from united(me, given)
+    unit, width, allocate = job.unit, job.width, given.allocate
+    if isinstance(job.rows, Deposited):
+        return deposited_rows(me, planned, given.deposits, width=width, allocate=allocate)
+    if not isinstance(job.rows, Union):
+        return (yield from shared_rows(me, planned, given.own, unit=unit, width=width, allocate=allocate))
+    salt = given.salt or salt_of(me.transcript)  # nothing is opened before: it is that of the run
+    tokens = None if given.ids is None else given.ids.tokens(salt)
+    found, numbers = yield from united(me, job.union_plan(salt), tokens)
     m = yield from agreed_rows(me, found, planned.m)
     layout = Layout((m,) * job.n, common=True)
     on_union(layout, numbers)
     me.code = replace(me.code, primes=primes_of(job.residues(m)))
-    return (yield from added_rows(me, layout, given.to_add(numbers)))
+    own = None if numbers is None else OwnRows(given.own.pop(), numbers)
+    return (yield from added_rows(me, layout, own, unit=unit, width=width, allocate=allocate))
 
 
 def labels_of_rows(
