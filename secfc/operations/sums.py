@@ -14,7 +14,7 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Ints, Labels, Objects
 from secfc.kmeans.sets import set_sizes
 from secfc.operations.opening import MULTIPLES, below, nonzero, testing
-from secfc.operations.reduction import reduced, reducing
+from secfc.operations.reduction import reducing
 from secfc.protocol.parties.dealing import combined
 from secfc.protocol.parties.party import Party
 from secfc.protocol.parties.random_sharings import random_sharings
@@ -55,32 +55,25 @@ def plain_sums(rows: Objects, sets: Labels, full: tuple[int, ...], weights: Ints
     return PlainSums(sums=sums.astype(object), sizes=sizes, full=full)
 
 
-def sums_of(
-    me: Party, sets: Shared, rows: Rows, full: tuple[int, ...], weights: Ints
-) -> Generator[None, None, Sums]:
-    """Of sets, shape (k, m), and rows, with public weights, shape (m,)."""
-    products = products_of(sets, rows, weights)
-    return sums_in((yield from reduced(me, products)), sets, rows, full, weights)
-
-
-def products_of(sets: Shared, rows: Rows, weights: Ints) -> Shared:
+def _products_of(sets: Shared, rows: Rows, weights: Ints) -> Shared:
     """What is to be reduced: sums, and products of sizes."""
-    weighted = _weighted(sets, weights)
-    sizes, (first, second) = weighted.sum(1), np.triu_indices(sets.shape[0])
-    return joined([rows.sums(weighted).reshape(-1), sizes[first] * sizes[second]], 0)
+    each = weighted(sets, weights)
+    sizes, (first, second) = each.sum(1), np.triu_indices(sets.shape[0])
+    return joined([rows.sums(each).reshape(-1), sizes[first] * sizes[second]], 0)
 
 
-def sums_in(reduced: Shared, sets: Shared, rows: Rows, full: tuple[int, ...], weights: Ints) -> Sums:
+def _sums_in(reduced: Shared, sets: Shared, rows: Rows, full: tuple[int, ...], weights: Ints) -> Sums:
     """The sums in what was reduced."""
     k, width = sets.shape[0], rows.width
     first, second = np.triu_indices(k)
     number = np.empty((k, k), dtype=np.int64)
     number[first, second] = number[second, first] = np.arange(first.size)
     sums, products = reduced[: k * width].reshape(k, width), reduced[k * width :]
-    return Sums(sums=sums, sizes=_weighted(sets, weights).sum(1), products=products[number], full=full)
+    return Sums(sums=sums, sizes=weighted(sets, weights).sum(1), products=products[number], full=full)
 
 
-def _weighted(sets: Shared, weights: Ints) -> Shared:
+def weighted(sets: Shared, weights: Ints) -> Shared:
+    """[b], shape (k, m), of which each row counts as often as its weight."""
     return sets if (weights == 1).all() else sets * weights
 
 
@@ -89,28 +82,24 @@ def plain_full(sets: Labels, k: int) -> tuple[int, ...]:
     return tuple(np.flatnonzero(set_sizes(sets, k)).tolist())
 
 
-def full_sets(me: Party, sets: Shared) -> Generator[None, None, tuple[int, ...]]:
-    """The same of sets, shape (k, m). CheatError if no set has rows."""
-    return _numbers((yield from nonzero(me, sets.sum(1))))
-
-
 def summed(
     me: Party, sets: Shared, rows: Rows, weights: Ints, before: Shared | None
 ) -> Generator[None, None, tuple[Sums, bool | None]]:
-    """The sums of sets, with those that have rows; and whether no row moved since `before`, if it is given.
+    """The sums of sets, shape (k, m), with those that have rows; and whether no row moved since `before`.
 
-    All of it is one step.
+    That is None if `before` is. Weights, shape (m,), are public. All of it is one step. CheatError if no set
+    has rows.
     """
     k, vectors = sets.shape[0], [sets.sum(1).reshape(-1, 1)]
     if before is not None:
         vectors.append(changes(me, before, sets))
-    products = products_of(sets, rows, weights)
+    products = _products_of(sets, rows, weights)
     zeros = MULTIPLES * sum(one.shape[0] for one in vectors)
     alone = MULTIPLES * sum(one.size for one in vectors)
     random = yield from random_sharings(me, twins=products.size, zeros=zeros, alone=alone)
     halves = [reducing(me, products, random), testing(me, vectors, random)]
     reduced, some = yield from me.together(halves)
-    sums = sums_in(reduced, sets, rows, _numbers(some[:k]), weights)
+    sums = _sums_in(reduced, sets, rows, _numbers(some[:k]), weights)
     return sums, None if before is None else not some[k]
 
 

@@ -27,7 +27,7 @@ from secfc.operations.reduction import reduced
 from secfc.operations.refill import refilled
 from secfc.operations.secure import Secure
 from secfc.operations.signs import shared_bits
-from secfc.operations.sums import Sums, full_sets, moved_below, public_sets, summed, sums_of
+from secfc.operations.sums import Sums, moved_below, public_sets, summed
 from secfc.operations.to_owners import to_owners
 from secfc.protocol.parties.random_sharings import random_sharings
 from secfc.sharing.codewords import Codewords
@@ -50,10 +50,6 @@ def opens(me, shares):
 
 def masks(me, shares):
     return (yield from masked(me, packed(shares), columns=1, rows=shares.size))
-
-
-def adds(me, labels, of):
-    return (yield from sums_of(me, labels, of, (0, 1), np.ones(of.m, dtype=np.int64)))
 
 
 def adds_and_asks(me, labels, before, of):
@@ -151,8 +147,6 @@ X, Y = np.random.default_rng(0).integers(0, P, (2, 2, 2))
 CASES = {
     "reduced": (reduced, wide(X, Y)),
     "opened": (opens, wide(X, X)),
-    "full": (full_sets, sets(3, [0, 1, 1], [1, 0, 0])),
-    "sums": (adds, sets(2, [0, 1], [1, 1]), rows([3, 5], [4, 8])),
     "summed": (
         adds_and_asks,
         sets(2, [0, 1], [1, 0]),

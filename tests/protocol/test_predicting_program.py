@@ -12,7 +12,7 @@ from plaintext_baselines._exact import ExactRows
 from plaintext_baselines._quantise import quantise
 from secfc.errors import CheatError, LimitError, MessageError, RangeError, SealError, TooManyFaultsError
 from secfc.field.label_packing import pack_labels
-from secfc.operations.opening import nonzero
+from secfc.operations import sums
 from secfc.operations.predicting import given
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, Hello, Plan
@@ -211,14 +211,14 @@ class TestOwnLabels:
         assert told[0] == told[1]
 
     def test_what_is_opened_is_which_sets_are_empty(self, monkeypatch):
-        opened, real = [], nonzero
+        opened, real = [], sums.testing
 
-        def noted(me, numbers):
-            found = yield from real(me, numbers)
+        def noted(me, vectors, random):
+            found = yield from real(me, vectors, random)
             opened.append((me.number, found.tolist()))
             return found
 
-        monkeypatch.setattr("secfc.operations.sums.nonzero", noted)
+        monkeypatch.setattr(sums, "testing", noted)
         net = net_of(k=3)
         net.run()
         assert sorted(opened) == [(j, [True, True, False]) for j in range(6)]

@@ -26,7 +26,7 @@ from secfc.kmeans.score import (
 )
 from secfc.operations.reduction import reduced
 from secfc.operations.signs import negative
-from secfc.operations.sums import PlainSums, Sums
+from secfc.operations.sums import PlainSums, Sums, weighted
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
@@ -46,17 +46,17 @@ def scores_of(
 ) -> Generator[None, None, Shared]:
     """The same as [X], shape (spares,), with segments to be added up; `norms` are [|f|^2], shape (m,)."""
     k, width, every = labels.shape[0], rows.width, np.arange(labels.shape[0])
-    weighted = labels if (weights == 1).all() else labels * weights
+    each = weighted(labels, weights)
     wide = [
-        rows.sums(weighted).reshape(k * width),
+        rows.sums(each).reshape(k * width),
         (of.sizes.reshape(k, 1) * of.sums).reshape(k * width),
-        (weighted @ norms.reshape(rows.m, 1)).reshape(k),
+        (each @ norms.reshape(rows.m, 1)).reshape(k),
         (of.sums * of.sums).sum(1),
     ]
     found = yield from reduced(me, joined(wide, 0))
     sums, scaled = (found[at : at + k * width].reshape(k, width) for at in (0, k * width))
     squares, of_means = found[2 * k * width : -k], found[-k:]
-    total = of.products[every, every] * squares - (sums * scaled).sum(1) * 2 + weighted.sum(1) * of_means
+    total = of.products[every, every] * squares - (sums * scaled).sum(1) * 2 + each.sum(1) * of_means
     sums_of_squares = yield from reduced(me, total)
     weight = yield from _reciprocals(me, of.sizes, int(weights.sum()), spares)
     return (yield from reduced(me, (weight * sums_of_squares).sum(1)))

@@ -11,6 +11,7 @@ from secfc.operations.ending.large_enough import lacking
 from secfc.operations.ending.noise import Noise, shared_noise
 from secfc.operations.ending.spreads import sums_of_squares
 from secfc.operations.reduction import reduced
+from secfc.operations.sums import weighted
 from secfc.protocol.job.job import Job
 from secfc.protocol.parties.party import Party
 from secfc.sharing.shared import Shared, joined
@@ -36,10 +37,10 @@ def revealed(
         return None
     least = max(smallest, job.opened.spread or 1)
     refuse((yield from lacking(me, sets, weights, own, least)), least)
-    weighted = sets if (weights == 1).all() else sets * weights
-    parts = [weighted.sum(1).reshape(-1, 1), shared.rows.sums(weighted)]
+    each = weighted(sets, weights)
+    parts = [each.sum(1).reshape(-1, 1), shared.rows.sums(each)]
     if job.opened.spread is not None:
-        parts.append((yield from sums_of_squares(me, weighted, shared.rows)))
+        parts.append((yield from sums_of_squares(me, each, shared.rows)))
     # Noise comes first: whoever goes on after sums are reduced has seen the same of it as both evaluators. So
     # a server that tells parties different dealers has nothing opened with two sums of noise.
     more = None if noise is None else (yield from shared_noise(me, job, noise, shared))

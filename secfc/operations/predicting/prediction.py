@@ -18,7 +18,7 @@ from secfc.field.array_types import Bools, Ints, Labels, Objects
 from secfc.operations.ending.large_enough import lacking
 from secfc.operations.nearest import nearest, plain_nearest, plain_pairs
 from secfc.operations.predicting.given import HiddenLabels, hidden_labels, shared_labels
-from secfc.operations.sums import full_sets, plain_full, plain_sums, sums_of
+from secfc.operations.sums import plain_full, plain_sums, summed
 from secfc.operations.to_owners import to_owners
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
@@ -87,11 +87,9 @@ def prediction(
             "nothing was opened",
             code=Code.LIMIT_SMALLEST_SET,
         )
-    sets = _of_all(me, labels, new)
-    full = yield from full_sets(me, sets)
+    means, _ = yield from summed(me, _of_all(me, labels, new), rows, weights, None)
     me.round += 1
     on_round(me.round)
-    means = yield from sums_of(me, sets, rows, full, weights)
     return (yield from nearest(me, means, rows.some(np.flatnonzero(new)), k=given.k))
 
 
