@@ -80,7 +80,6 @@ def test_the_page_can_be_followed_and_its_summary_is_audited(tmp_path):
     assert audited.count("holds  ") == 7
     audited = printed["secfc audit prepared.summary.json --job prepared.toml"]
     assert audited.count("holds  ") == 7
-    assert "Opening" in audited
     assert len(list(tmp_path.glob("results-*/*/labels.csv"))) == 9
     assert len(list(tmp_path.glob("results-*/*/preparation.json"))) == 3
     summary = tmp_path / "job.summary.json"

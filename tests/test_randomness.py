@@ -285,7 +285,6 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
     assert found == {
         "drivers/calls/coordinator_log.py: MaskSource(",
         "drivers/in_process.py: MaskSource(",
-        "drivers/sites/participant.py: MaskSource(",
         "drivers/taking.py: MaskSource(",
         "crypto/keystream.py: modes.CTR",
         "crypto/keystream.py: modes.GCM",

@@ -23,14 +23,13 @@ from secfc.errors.codes import Code
 from secfc.field.fixed_point import step_of
 from secfc.field.residues import MAX_ROWS
 from secfc.prepare.schema import Schema
-from secfc.protocol.job.cases import Deposited, Own, Start, Union
+from secfc.protocol.job.cases import Deposited, Own, Start
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.options import AUTO, AgreedClustering, CentreNoise
 from secfc.protocol.job.thresholds import COMPARERS, MAX_OWNERS, default_start
-from secfc.protocol.messages import Phase
 from secfc.tables.column_names import normal
 from secfc.tables.toml_file import FileSchema, ListOf, TableOf, TomlFile
 from secfc.version import PROTOCOL_BYTES
@@ -135,12 +134,6 @@ class Agreement:
     def opened(self) -> tuple[str, ...]:
         """Columns of the sites whose mean and deviation over all parties are opened first."""
         return _opened_by(self.preparation)
-
-    @property
-    def phases(self) -> tuple[Phase, ...]:
-        """The phases of a run, in order."""
-        prepare: tuple[Phase, ...] = ("prepare",) if self.opened else ()
-        return (*prepare, "identify", "share", "iterate", "reveal")
 
     def to_json(self) -> str:
         """The canonical content of job and roster: two agreements are equal if and only if their texts are.
@@ -250,6 +243,13 @@ def _agreement(
     if compare and not comparers and values["disclosure"] == "labels":
         comparers = (*range(1, COMPARERS + 1 - len(compare)), *compare)
     values |= {"reveal_to": tuple(sorted(reveal_to)), "comparers": comparers}
+    opened = _opened_by(preparation)
+    if opened and schema.clustering.ids_cap is not None:  # type: ignore[attr-defined]
+        raise fault(
+            "prepare: not with membership privacy (clustering.ids_cap): opening means and deviations of "
+            f"{', '.join(opened)} discloses how many values the parties hold"
+        )
+    values["totals"] = () if preparation is None else tuple(one.totals for one in preparation.opened)
     try:
         bound = norm_bound(ranges)
         values["step"] = _step(schema.clustering, preparation, bound)
@@ -263,12 +263,6 @@ def _agreement(
         needed = f"the job needs {job.helpers} helpers, the roster has {helpers}"
         ways = "secfc roster add --helper, clustering.comparers, or another clustering.disclosure"
         raise fault(f"roster: {needed} ({ways})")
-    opened = _opened_by(preparation)
-    if opened and isinstance(job.rows, Union):
-        raise fault(
-            "prepare: not with membership privacy (clustering.ids_cap): opening means and deviations of "
-            f"{', '.join(opened)} discloses how many values the parties hold"
-        )
     try:
         limits = Limits(**schema.limits.model_dump())
     except ParameterError as error:

@@ -10,8 +10,7 @@ from secfc.api.scikit import BaseEstimator, TransformerMixin, check_is_fitted, g
 from secfc.errors import ColumnWarning, DataError, ParameterError, each
 from secfc.field.array_types import Floats
 from secfc.prepare.column_transform import Preparation
-from secfc.prepare.memory import open_totals
-from secfc.prepare.opening_role import Terms
+from secfc.prepare.memory import check_threshold, open_totals
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, as_table, checked
 from secfc.protocol.job.thresholds import default_threshold
@@ -25,7 +24,7 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
 
     `fit` opens statistics as totals over all parties. They are computed from shares, and any t shares reveal
     nothing. A column is opened only if t + 2 parties hold values of it. All parties run in this process, each
-    as a separate object that gives the others only encoded messages. It needs the extra "sklearn"; `secfc
+    as a separate object that gives the others only what it sends. It needs the extra "sklearn"; `secfc
     prepare` does not.
 
     Parameters
@@ -91,7 +90,7 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             raise ParameterError(f"schema: a Schema is needed, {type(self.schema).__name__} was given")
         names = self._names(parties)
         t = default_threshold(len(names), self.t, None)[0]
-        terms = Terms(n=len(names), t=t, schema=self.schema)
+        check_threshold(len(names), t)
         tables = each(self._checked, parties, names)
         more: dict[str, str] = {}
         for name, one in zip(names, tables, strict=True):
@@ -100,7 +99,7 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             told = ", ".join(f"{column!r} ({name})" for column, name in more.items())
             text = f"columns that are not in the schema are not used: {told}"
             warnings.warn(ColumnWarning(text), stacklevel=2)
-        self.preparation_ = open_totals(terms, tables)
+        self.preparation_ = open_totals(self.schema, t, tables)
         self.feature_names_in_ = np.array([column.name for column in self.schema.columns], dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         return self

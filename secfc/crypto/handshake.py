@@ -113,7 +113,7 @@ class Introduction:
 
     @property
     def tells_of_rows(self) -> bool:
-        """Whether it has rows, start labels or weights, which helpers and preparations have not."""
+        """Whether it has rows, start labels or weights, which helpers have not."""
         return self.rows > 0 or {self.start, self.weights} != {digest_of(None)}
 
     def verify(self, session: Session, client: int) -> None:

@@ -15,7 +15,7 @@ from secfc.kernels import choose
 from secfc.kernels.threads import Threads
 from secfc.protocol.client import Client
 from secfc.protocol.job.job import Job
-from secfc.protocol.messages import SERVER, Message, Step
+from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.messages.accepted import RepeatedError, useless
 from secfc.protocol.messages.wire import Envelope, decode, encode, envelope
 from secfc.protocol.states import State
@@ -34,7 +34,7 @@ def take(
         return receive()
     except MessageError as error:
         if header.sender == SERVER or client.needs(header.kind, header.sender):
-            if header.sender == SERVER or header.kind != Step.__name__ or isinstance(error, RepeatedError):
+            if header.sender == SERVER or isinstance(error, RepeatedError):
                 raise
             raise useless(error, header.sender) from None
         note(f"dropped what client {header.sender} sent: {error}")
@@ -65,7 +65,7 @@ class TakingPart:
     def standing(self) -> str:
         """State of the run here, in words. Another thread may read it while the run is closed."""
         client = self._client
-        return "prepare" if client is None else client.state.value
+        return State.IDENTIFY.value if client is None else client.state.value
 
     @property
     def left_out(self) -> bool:

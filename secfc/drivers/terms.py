@@ -22,7 +22,6 @@ class RunTerms:
     names: tuple[str, ...]  # of the parties, client 1 first
     roster: Roster
     digest: bytes  # `Agreement.run_digest`: of the agreement and the deposits that count
-    prepares: bool = False  # whether clients first open means and deviations of all values
     simulated: bool = False  # whether one caller owns all data: then error texts may leave a party
 
     @classmethod
@@ -33,7 +32,6 @@ class RunTerms:
             names=agreement.names,
             roster=agreement.consortium.roster,
             digest=agreement.run_digest,
-            prepares=bool(agreement.opened),
         )
 
     @classmethod

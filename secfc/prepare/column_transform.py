@@ -13,7 +13,7 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.field.fixed_point import step_of
 from secfc.prepare.schema import Column, Schema
-from secfc.prepare.statistics import Contribution, Quartiles, Statistics, of_column
+from secfc.prepare.statistics import Quartiles, Statistics
 from secfc.prepare.tables import Checked
 
 
@@ -153,8 +153,3 @@ def _powers(values: Any, column: Column) -> Any:
 def _logs(values: Any, column: Column) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):  # nan and inf are refused later
         return np.log(values) if column.log else values
-
-
-def sums_of(table: Checked, schema: Schema) -> list[Contribution]:
-    """A party's contribution to the totals, for each column that is opened."""
-    return [of_column(table.numbers[column.name], column) for column in schema.opened]

@@ -17,8 +17,7 @@ from secfc.errors import DataError, each
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.prepare.column_transform import Preparation
-from secfc.prepare.memory import open_totals
-from secfc.prepare.opening_role import Terms
+from secfc.prepare.memory import check_threshold, open_totals
 from secfc.prepare.schema import Schema
 from secfc.prepare.summary import SUMMARY, read_summary, write_summary
 from secfc.prepare.tables import Checked, read
@@ -61,8 +60,8 @@ def prepare_files(
     that do not fit and what is wrong with each.
     """
     t, _ = default_threshold(len(files), t, None)
-    terms = Terms(n=len(files), t=t, schema=schema)
-    return _prepare(files, schema, partial(open_totals, terms), out=out, id_column=id_column, given=given)
+    check_threshold(len(files), t)
+    return _prepare(files, schema, partial(open_totals, schema, t), out=out, id_column=id_column, given=given)
 
 
 def prepare_by(

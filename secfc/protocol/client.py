@@ -1,6 +1,7 @@
 """A client, which shares its rows and computes with shares, or a helper."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,11 +17,12 @@ from secfc.kernels import Choose, choose
 from secfc.kmeans.sets import rows_hidden_among
 from secfc.operations.beginning.deposited import HeldDeposits
 from secfc.operations.beginning.rows import SharedRows
+from secfc.operations.beginning.totals import Addends, Totals
 from secfc.protocol.job.cases import Deposited, Predict, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.row_layout import Layout, check_told, planned_rows
-from secfc.protocol.messages import KINDS, BetweenClients, Hello, Message, Plan, Step, StepNotice
+from secfc.protocol.messages import Hello, Message, Plan, Step, StepNotice
 from secfc.protocol.messages.accepted import (
     MOST_EARLY_BYTES,
     RepeatedError,
@@ -37,8 +39,6 @@ from secfc.psu.tokens import RowIds
 from secfc.sharing.row_checks import check_labels, check_rows, check_weights
 from secfc.sharing.rows import Allocate, in_memory
 
-_NEEDED = frozenset(kind.__name__ for kind in KINDS if issubclass(kind, BetweenClients))
-
 MOST_EARLY = 8
 """Messages of a party that are kept until the plan. Before this party takes part it sends fewer."""
 
@@ -48,10 +48,10 @@ class Client:
 
     `rows`, shape (m_j, d), are dropped once they are shared; `start` are start labels of them, when
     the job begins with labels, and `weights` public weights, 1 or more, where it has them. The session's
-    roster has the public key of `identity` at this number. With `prepared`, means and deviations of all
-    clients' values were opened before, and no client may be left out. By default `ephemeral`, the private
-    X25519 key of this run, is fresh, and the salt of hashed IDs follows from the introductions, so that no
-    two runs have the same; a simulation that is to be repeated gives both. In a simulation that `repeats`
+    roster has the public key of `identity` at this number. Where the job prepares, a client makes its rows
+    of `Addends`. By default `ephemeral`, the private X25519 key of this run, is fresh, and the salt of hashed
+    IDs follows from the introductions, so that no two runs have the same; a simulation that is to be repeated
+    gives both. In a simulation that `repeats`
     what is drawn in secret follows from the job's seed; in an agreed run it never does. Errors call this
     party `name`, and a party with too many rows by its name in `names`, of all parties in order.
     Where owners hold the rows, `deposits` are what it has of them. Clients of one process share `secrets`.
@@ -100,7 +100,7 @@ class Client:
         self,
         *,
         number: int,
-        rows: Floats,
+        rows: Floats | Addends,
         job: Job,
         session: Session,
         identity: Identity,
@@ -109,7 +109,6 @@ class Client:
         limits: Limits | None = None,
         start: Labels | None = None,
         weights: Ints | None = None,
-        prepared: bool = False,
         ids: RowIds | None = None,
         salt: bytes | None = None,
         name: str | None = None,
@@ -123,36 +122,37 @@ class Client:
         name = name or f"client {number}"
         limits = limits or Limits()
         if number > job.n:
-            if rows.size or start is not None or weights is not None or ids is not None:
+            if _count(rows) or start is not None or weights is not None or ids is not None:
                 raise ParameterError(f"{name}: a helper has no rows")
         else:
             deposited = isinstance(job.rows, Deposited)
-            if deposited != (deposits is not None) or (deposited and rows.size):
+            if deposited != (deposits is not None) or (deposited and _count(rows)):
                 raise ParameterError(f"{name}: rows, or deposits of a job with owners, are needed")
             if isinstance(job.rows, Deposited) and deposits is not None:
                 deposits.keep(job.rows)
             limits.check_consent(job, name=name)
-            check_rows(rows, name=name, d=job.d, bound=job.bound, step=job.step)
+            rows = _checked(rows, name=name, job=job)
+            m = _count(rows)
             if start is not None:
-                check_labels(start, name=name, m=rows.shape[0], k=job.k, least=job.least_label)
+                check_labels(start, name=name, m=m, k=job.k, least=job.least_label)
             if (weights is not None) != job.rows.weighted:
                 raise ParameterError(f"{name}: weights of rows only, and always, where the job has weights")
             if weights is not None:
-                check_weights(weights, name=name, m=rows.shape[0])
-            _check_ids(ids, name=name, m=rows.shape[0], job=job)
+                check_weights(weights, name=name, m=m)
+            _check_ids(ids, name=name, m=m, job=job)
         self.number, self._job, self._session = number, job, session
-        self._limits, self._name, self._names, self._prepared = limits, name, names, prepared
+        self._limits, self._name, self._names = limits, name, names
         self._masks, self._salt, self._allocate, self._kernels = masks, salt, allocate, kernels
         self._deposits, self._repeats, self._sizes = deposits, repeats, Sizes(job)
         # Rows, labels, IDs and the handshake with its private key are dropped with the plan.
-        self._rows: Floats | None = rows
+        self._rows: Floats | Addends | None = rows
         self._ids, self._labels = ids, start if job.hides_start else None
         told = None if start is None else job.told_start(start)
         self.handshake: Handshake | None = Handshake(
             session=session,
             number=number,
             identity=identity,
-            rows=rows.shape[0] if ids is None else 0,
+            rows=_count(rows) if ids is None else 0,
             start=told,
             weights=weights,
             smallest=limits.told(job) if number <= job.n else 1,
@@ -229,9 +229,8 @@ class Client:
 
     def needs(self, kind: str, sender: int) -> bool:
         """Whether no party can replace a message of this type from this client."""
-        if kind == Step.__name__:  # of clients that do not compare some may be lost, or lie
-            return sender in self._job.comparers or self._job.max_liars == 0
-        return kind in _NEEDED
+        # Of clients that do not compare some may be lost, or lie.
+        return kind == Step.__name__ and (sender in self._job.comparers or self._job.max_liars == 0)
 
     def unreadable(self, header: Envelope) -> list[Message]:
         """Note that another client sent bytes that are no message, if the run can continue without them.
@@ -272,7 +271,8 @@ class Client:
         self._check_present(present)
         layout, start = self._planned(message)
         rows = Given(
-            own=[self._rows],
+            own=[] if isinstance(self._rows, Addends) else [self._rows],
+            addends=self._rows if isinstance(self._rows, Addends) else None,
             allocate=self._allocate,
             ids=self._ids,
             salt=self._salt,
@@ -376,7 +376,7 @@ class Client:
 
     def _refuse_without(self, kind: str, client: int) -> None:
         """Raise MessageError if the run needs this client, which a message of type `kind` leaves out."""
-        if self._prepared:
+        if self._job.prepares:
             raise MessageError(
                 f"{kind}: without client {client}, whose values are in the means and deviations that were "
                 "opened"
@@ -432,6 +432,29 @@ class Client:
         hidden = rows_hidden_among(sets, k, self._layout.weights)
         smallest = int(hidden[hidden > 0].min())
         self._limits.enforce(self._job, client=self.number, smallest=smallest, round_=round_)
+
+
+def _count(rows: Floats | Addends) -> int:
+    return rows.m if isinstance(rows, Addends) else rows.shape[0]
+
+
+def _checked(rows: Floats | Addends, *, name: str, job: Job) -> Floats | Addends:
+    """Rows that are of the form that the job needs, or addends that make such. Raises what `Client` does."""
+    if isinstance(rows, Addends) != job.prepares:
+        raise ParameterError(f"{name}: rows, or addends of a job that prepares, are needed")
+    if not isinstance(rows, Addends):
+        check_rows(rows, name=name, d=job.d, bound=job.bound, step=job.step)
+        return rows
+    addends = rows
+
+    def rows_of(totals: Totals) -> Floats:
+        made = addends.rows_of(totals)
+        check_rows(made, name=name, d=job.d, bound=job.bound, step=job.step)
+        if made.shape[0] != addends.m:
+            raise DataError(f"{name}: {made.shape[0]} rows were made, {addends.m} were told")
+        return made
+
+    return replace(addends, rows_of=rows_of)
 
 
 def _check_ids(ids: RowIds | None, *, name: str, m: int, job: Job) -> None:

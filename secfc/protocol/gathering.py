@@ -12,17 +12,16 @@ from secfc.errors.codes import Code
 from secfc.operations.beginning.added import UNION_IS_OPEN
 from secfc.protocol.job.cases import Predict, Union
 from secfc.protocol.job.job import Job
-from secfc.protocol.messages import PREPARING
 
-Carried = Callable[[str, int, int], int]
-"""Number of messages of a type, given by name, that were carried from one client to another."""
+Carried = Callable[[int, int], int]
+"""Number of messages that were carried from one client to another."""
 
 
 class Gathering:
     """The clients and helpers that take part, and those that do not, with reasons."""
 
-    def __init__(self, job: Job, *, prepares: bool) -> None:
-        self._job, self.prepares = job, prepares
+    def __init__(self, job: Job) -> None:
+        self._job = job
         self.round = 0  # number of the current round, from 1
         self.absent: set[int] = set()  # not waited for, until they send something again
         self.left_out: dict[int, str] = {}  # reasons; their rows are not in, and they take no part
@@ -60,7 +59,7 @@ class Gathering:
     def check_dispensable(self, client: int, reason: str, *, planned: bool) -> None:
         """Raise TooManyFaultsError if the run cannot do without a client's rows."""
         job, code = self._job, None
-        if self.prepares:
+        if job.prepares:
             # Before means and deviations are opened, the others wait for it. Afterwards centres, spreads or
             # the inertia of the others would reveal its values by difference.
             text = (
@@ -133,20 +132,6 @@ class Gathering:
         called = self._job.called
         texts = [f"{name}: {', '.join(map(called, sorted(who)))}" for name, who in groups.items() if who]
         return "; ".join(texts) or "no client is missing"
-
-
-def preparing_late(awaited: Collection[int], *, n: int, carried: Carried) -> tuple[int, ...]:
-    """The awaited parties that must act while rows are prepared.
-
-    A client sends a type only when it has all messages of the type before. So the first incomplete type
-    decides.
-    """
-    clients = range(1, n + 1)
-    for kind in PREPARING:
-        late = [i for i in awaited if any(not carried(kind.__name__, i, j) for j in clients if j != i)]
-        if late:
-            return tuple(late)
-    return tuple(awaited)
 
 
 @dataclass(frozen=True, kw_only=True)

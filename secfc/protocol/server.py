@@ -19,11 +19,11 @@ from secfc.kernels import Choose, choose
 from secfc.kmeans.clustering import LabelResult
 from secfc.operations.beginning.added import UNION_IS_OPEN
 from secfc.operations.beginning.rows import SharedRows
-from secfc.protocol.gathering import Carried, Faults, Gathering, preparing_late
+from secfc.protocol.gathering import Carried, Faults, Gathering
 from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout, check_told, planned_rows
-from secfc.protocol.messages import SERVER, Hello, Message, Plan, Step, StepReport
+from secfc.protocol.messages import SERVER, Hello, Message, Plan, StepReport
 from secfc.protocol.messages.accepted import Sizes, check_envelope
 from secfc.protocol.program.located import Claim
 from secfc.protocol.program.stepping import Stepping, letters_of
@@ -34,7 +34,7 @@ from secfc.protocol.states import State
 from secfc.sharing.rows import in_memory
 from secfc.sharing.unread import Pair, open_pairs
 
-_WITH_OTHERS = {"rows", "root", "union opened"}
+_WITH_OTHERS = {"rows", "root", "held", "union opened"}
 """Letters of clients in whose step every other client gets one too, while rows are shared."""
 
 
@@ -43,8 +43,7 @@ class Server:
 
     Everything that must be unpredictable comes from `secret`, by default a fresh source: coefficients that
     find wrong shares and answers, and public choices that follow neither from the job's seed nor from a coin.
-    With `prepares`, clients open means and deviations of all their values before they introduce themselves,
-    and then no client can be left out. For `salt` see `secfc.protocol.client.Client`.
+    For `salt` see `secfc.protocol.client.Client`.
 
     Attributes
     ----------
@@ -70,11 +69,10 @@ class Server:
         job: Job,
         session: Session,
         secret: MaskSource | None = None,
-        prepares: bool = False,
         salt: bytes | None = None,
         kernels: Choose = choose,
     ) -> None:
-        self.gathering, self._job, self.run = Gathering(job, prepares=prepares), job, session.run
+        self.gathering, self._job, self.run = Gathering(job), job, session.run
         self._session, self._salt, self._kernels = session, salt, kernels
         self._secret = secret or MaskSource()
         self._sizes, self.layout = Sizes(job), Layout((0,) * job.n)
@@ -153,19 +151,17 @@ class Server:
         """Clients to count as absent once all awaited clients have had time to answer.
 
         If a client waits for something that another has not sent it, the other is absent: while rows are
-        prepared who must act, while they are shared who has not sent a piece.
+        shared who has not sent a piece.
 
         TooManyFaultsError if all are behind, because a client of a union, or those who compare, keep others
         waiting, and their messages to each other do not show which of them does.
         """
         job, gathering = self._job, self.gathering
         if self._steps is None:
-            return (
-                preparing_late(self.awaited, n=job.n, carried=carried) if gathering.prepares else self.awaited
-            )
+            return self.awaited
         alike = [j for j in gathering.present if j not in job.comparers]
         links = [(j, to) for j in alike for to in gathering.members if to != j]
-        late = {j for j, to in links if carried(Step.__name__, j, to) < self._dealt[j]}
+        late = {j for j, to in links if carried(j, to) < self._dealt[j]}
         if late and self.state is State.SHARE:
             return tuple(late)
         me = self._steps.me
@@ -219,8 +215,8 @@ class Server:
 
         While rows are shared, a client is left out for the rest of the run, with its rows, unless it has
         proved their shares. Later its rows stay in, and it may come back: its next answer counts. Raises
-        TooManyFaultsError when too few are left or it compares, or has not shared its part of a union, or
-        what a prediction needs; ParameterError when the remaining rows do not fit the job.
+        TooManyFaultsError when too few are left or it compares, or has not shared its part of a union, of
+        totals, or what a prediction needs; ParameterError when the remaining rows do not fit the job.
         """
         if not 1 <= client <= self._job.parties:
             raise ParameterError(f"client: 1 to {self._job.parties}, {client} was given")
@@ -340,8 +336,11 @@ class Server:
     def _go_on(self, steps: Stepping, messages: list[Message]) -> list[Message]:
         """The messages to those who came. The result is kept if the program has ended.
 
-        TooManyFaultsError if shares that it waits for cannot come: it would wait for nobody.
+        TooManyFaultsError if shares that it waits for cannot come, or if the program cannot do without a
+        client that was lost, as when totals are opened.
         """
+        for client in sorted(self.gathering.absent.intersection(steps.me.awaited)):
+            self.gathering.check_dispensable(client, "absent", planned=True)
         if steps.is_stuck:
             raise TooManyFaultsError(
                 f"round {self._round}: too few clients are left to decode and to locate wrong answers; "

@@ -7,18 +7,12 @@ from support.organisations import NAMES, Organisations
 
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import read_job
-from secfc.agreement.key_files import read_key
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import read_summary
-from secfc.crypto.channel import Sealed
-from secfc.drivers.calls.coordinator import Coordinator
 from secfc.drivers.flare.jobs import export_job
 from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.drivers.sites.participant import Participant
-from secfc.drivers.terms import RunTerms
-from secfc.errors import AgreementError, MessageError, ParameterError
-from secfc.protocol.messages import Holds
-from secfc.protocol.messages.wire import encode
+from secfc.errors import AgreementError, ParameterError
 from secfc.report.agreed_page import write_agreed_report
 
 HELPERS = ("first", "second")
@@ -171,20 +165,3 @@ def test_flare_waits_for_helpers(organisations, tmp_path):
     meta = json.loads((folder / "meta.json").read_text())
     assert meta["min_clients"] == 3 + 2
     assert set(meta["deploy_map"]["secfc"]) == {"server", *NAMES, *HELPERS}
-
-
-@pytest.mark.parametrize(("sender", "recipient"), [(5, 2), (2, 5)])
-def test_who_sends_what_is_not_for_helpers_is_lost_and_not_who_would_get_it(organisations, sender, recipient):
-    agreement = organisations.agreement
-    coordinator = Coordinator(
-        terms=RunTerms.of(agreement),
-        run=bytes(16),
-        identity=read_key(organisations.coordinator_key),
-        send=lambda name, data, timeout: None,
-        deadline=1.0,
-    )
-    check = Holds(run=bytes(16), sender=sender, recipient=recipient, sealed=Sealed(payload=bytes(16)))
-    name = agreement.names[sender - 1]
-    with pytest.raises(MessageError, match=f"^{name}: Holds: not for helpers$") as caught:
-        coordinator._carry(sender, encode(check, k=agreement.job.k))
-    assert caught.value.party == sender

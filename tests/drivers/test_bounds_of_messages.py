@@ -4,9 +4,7 @@ import pytest
 from support.restarting import Restarting
 
 from secfc.errors import SecFCError
-from secfc.prepare import preparing_wire
-from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
-from secfc.protocol.messages import KINDS, PREPARING, SERVER, FromServer, ToServer
+from secfc.protocol.messages import KINDS, SERVER, FromServer, ToServer
 from secfc.protocol.messages.accepted import Sizes
 from secfc.protocol.messages.wire import HEADER_BYTES, header_of
 
@@ -22,9 +20,7 @@ def parties(setup_of, tmp_path, monkeypatch):
 
 
 def takers_of(kind, made):
-    """How the coordinator, a party and a preparation take bytes of this type."""
-    if kind in PREPARING:
-        return [(1, preparing_wire.decode)]
+    """How the coordinator and a party take bytes of this type."""
     found = []
     if not issubclass(kind, FromServer):
         found.append((SERVER, lambda data: made.coordinator._carry(1, data)))
@@ -49,7 +45,7 @@ def test_one_byte_more_than_the_largest_of_its_type_is_refused(kind, parties, mo
         raise error
 
     monkeypatch.setattr(parties.coordinator, "_lose", lose)
-    most = MAX_PREPARE_BYTES if kind in PREPARING else Sizes(parties.setup.job).most_bytes(kind)
+    most = Sizes(parties.setup.job).most_bytes(kind)
     sender = SERVER if issubclass(kind, FromServer) else 1
     takers = takers_of(kind, parties)
     assert takers

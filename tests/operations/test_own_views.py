@@ -14,6 +14,7 @@ from support.sweeps import sweep
 from secfc.kmeans.program import lloyd
 from secfc.kmeans.score import INERTIA, SCORE
 from secfc.operations.beginning.plus_plus import Candidates, best_of, drawn_rows
+from secfc.operations.beginning.totals import sums_over_clients
 from secfc.operations.ending import best, inertia
 from secfc.operations.ending.best import best_start
 from secfc.operations.ending.fit import scores_of
@@ -108,6 +109,29 @@ def opens_inertia(me, score):
     return (yield from opened_first_bits(me, [score], most=7))
 
 
+def adds_up(me, numbers):
+    """Clients give numbers in one segment, not shares of them."""
+    return (yield from sums_over_clients(me, numbers, 2))
+
+
+def of_clients(code, coalition, rng):
+    """Two numbers of each client; in the second world two others have others with the same sums."""
+    first = rng.integers(0, P, (code.n, 2))
+    second, honest = first.copy(), [j for j in range(1, code.n + 1) if j not in coalition]
+    second[honest[0] - 1] += 1
+    second[honest[1] - 1] -= 1
+
+    def given(numbers):
+        def at(me):
+            if not me.holds:
+                return None
+            return np.stack([(numbers % P)[me.number - 1].astype(np.float64)] * code.ell)[np.newaxis]
+
+        return at
+
+    return [given(first), given(second)]
+
+
 def tells(me, labels):
     return (yield from to_owners(me, labels, {j: slice(j - 1, j) for j in (1, 2, 3)}))
 
@@ -198,6 +222,7 @@ CASES = {
     "best": (best_start, shared([1, 2], [1, 3], spread=in_first)),  # the second is not near it
     "inertia": (opens_inertia, shared([4], [5], spread=in_first)),  # both begin with 1, 0
     "to owners": (tells, of_others),
+    "totals": (adds_up, of_clients),
     # Labels 1, 0, 0 and then 0, 0, 1; in the second world 0, 1, 0 and then 1, 0, 0.
     "iteration": (iterates, rows([-4, -3, -1], [-4, -3, 1])),
     "centres": (to_all, sets(2, [0, 0, 1], [1, 0, 0]), rows([3, 5, 2], [2, 5, 3])),

@@ -28,7 +28,7 @@ COORDINATOR = Identity()
 SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))
 SIGNER = Signer(SESSION, COORDINATOR)
 
-KINDS = messages.RUNNING
+KINDS = messages.KINDS
 NAMES = [kind.__name__ for kind in KINDS]
 
 

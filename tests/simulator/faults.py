@@ -200,7 +200,7 @@ class _Network:
         self._told: set[int] = set()  # crashed, and the server knows it
         self._refused: list[str] = []
         self._refused_of: set[int] = set()
-        self._carried: Counter[tuple[str, int, int]] = Counter()  # by type, sender and recipient
+        self._carried: Counter[tuple[int, int]] = Counter()  # by sender and recipient
         self._deliveries = self._idle = 0  # messages delivered, and deadlines since the last
 
     def run(self) -> Ending:
@@ -293,14 +293,8 @@ class _Network:
             self._queue(client, message.recipient, data)
 
     def _queue(self, sender: int, recipient: int, data: bytes) -> None:
-        self._carried[self._kind_of(data), sender, recipient] += 1
+        self._carried[sender, recipient] += 1
         self._links[sender, recipient].append(data)
-
-    def _kind_of(self, data: bytes) -> str:
-        try:
-            return envelope(data).kind
-        except MessageError:
-            return ""
 
     def _deliver(self) -> None:
         """Deliver the oldest message of a link drawn at random, of delayed ones if all are."""

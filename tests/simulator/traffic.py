@@ -20,7 +20,7 @@ from secfc.crypto.keystream import BitStream, ResidueStream
 from secfc.errors import SealError
 from secfc.protocol.messages import KINDS
 
-_PURPOSES = sorted({kind.purpose for kind in KINDS} - {b""})
+_PURPOSES = sorted({b"of no message", *(kind.purpose for kind in KINDS)} - {b""})
 
 
 class Records:

@@ -7,6 +7,7 @@ from support.organisations import NAMES, Organisations
 
 from secfc import Prepare
 from secfc.prepare import Schema
+from secfc.protocol.client import Client
 
 SCHEMA = """\
 smallest = 3
@@ -35,6 +36,28 @@ missing = "zero"
 """
 
 CONSENT = "[limits]\nopen_statistics = 3\n"
+
+
+HOLDERS, DEALING, OPENING = 1, 2, 3
+"""Steps of the program in which totals are opened."""
+
+
+def step_of(client):
+    """The step of the program in which a client is, 0 before the plan."""
+    steps = client._steps
+    return 0 if steps is None else steps.me.step
+
+
+def on_step(monkeypatch, number, act):
+    """Have a client call `act` with itself and each message. It may raise, or return a message instead."""
+    real = Client.receive
+
+    def receive(self, message):
+        if self.number == number:
+            message = act(self, message) or message
+        return real(self, message)
+
+    monkeypatch.setattr(Client, "receive", receive)
 
 
 def tables(seed=5):

@@ -27,6 +27,7 @@ from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.randomness import MaskSource
 from secfc.field.label_packing import PackedLabels
 from secfc.field.packing import PackedResidues, Payload
+from secfc.operations.beginning.totals import Addends
 from secfc.protocol.client import Client
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
@@ -70,13 +71,15 @@ class Wire:
         disclosure: Disclosure = "coded",
         identities: list[Identity] | None = None,
         coordinator: Identity | None = None,
-        prepared: bool = False,
+        prepared: bool = False,  # rows are made of totals, here always the same
         **parameters: Any,
     ) -> None:
         self.rows = [np.asarray(part, dtype=np.float64) for part in rows]
         if starts is not None:
             parameters["init"] = "labels"
             starts = [np.asarray(part, dtype=np.int32) for part in starts]
+        if prepared:
+            parameters["totals"] = (1,)
         if weights is not None:
             parameters["weighted"] = True
             weights = [np.asarray(part, dtype=np.int64) for part in weights]
@@ -101,15 +104,13 @@ class Wire:
         self.server = Server(
             job=self.job,
             session=self.session,
-            prepares=prepared,
             salt=salt,
         )
         self._given: dict[int, dict[str, Any]] = {
             j: {
                 "number": j,
-                "rows": self.rows[j - 1] if j <= self.job.n else np.empty((0, self.job.d)),
+                "rows": self._rows_of(j),
                 "limits": limits,
-                "prepared": prepared,
                 "salt": salt,
                 "start": None if starts is None or j > self.job.n else starts[j - 1],
                 "weights": None if weights is None or j > self.job.n else weights[j - 1],
@@ -125,6 +126,20 @@ class Wire:
         self._posted = 0
         for client in self.clients.values():
             self.post(client.start())
+
+    def _rows_of(self, number: int) -> Any:
+        if number > self.job.n:
+            return np.empty((0, self.job.d))
+        rows = self.rows[number - 1]
+        if not self.job.prepares:
+            return rows
+        return Addends(
+            m=len(rows),
+            holds=(True,),
+            numbers=(number,),
+            check=lambda holders: None,
+            rows_of=lambda totals: rows,
+        )
 
     def client(self, number: int, **other: Any) -> Client:
         """A client as in the run, with some of its arguments replaced."""

@@ -91,7 +91,7 @@ def show(file: JobFile) -> None:
 
     agreement, out = read_job(file), console()
     task, method = agreement.job, agreement.job.method
-    out.print(f"{agreement.title}\n{', '.join(agreement.phases)}")
+    out.print(agreement.title)
     out.print(threshold_line(task))
     table = Table(show_header=False)
     table.add_column()

@@ -30,7 +30,6 @@ from secfc.errors.codes import Code
 from secfc.errors.escaping import shown
 from secfc.kernels import choose
 from secfc.kernels.threads import ALONE, Threads
-from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.messages.wire import Signer, decode, encode, envelope, envelope_of
 from secfc.protocol.server import Server
@@ -73,7 +72,6 @@ class Coordinator:
             job=terms.job,
             session=self._session,
             secret=None if log is None else log.secret,
-            prepares=terms.prepares,
             salt=salt,
             kernels=partial(choose, threads=threads),
         )
@@ -91,7 +89,7 @@ class Coordinator:
         self._away: set[int] = set()  # lost clients that can come back when the run is interrupted
         self._again = False  # whether it reads its log
         self._done: set[int] = set()  # clients for which the run has ended
-        self._carried: Counter[tuple[str, int, int]] = Counter()  # messages by type, sender and recipient
+        self._carried: Counter[tuple[int, int]] = Counter()  # messages by sender and recipient
         self._started = time.monotonic()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._signer = Signer(self._session, identity)
@@ -315,21 +313,16 @@ class Coordinator:
         )
 
     def _most_bytes(self) -> int:
-        prepared = MAX_PREPARE_BYTES if self._terms.prepares else 0
-        return max(self.server.sizes.most_from_client, prepared)
+        return self.server.sizes.most_from_client
 
     def _carry(self, client: int, data: bytes | memoryview) -> None:
         try:
             header = envelope(data)
             if header.sender != client or header.recipient > self._job.parties:
                 raise MessageError("a forged sender or unknown recipient")
-            if max(client, header.recipient) > self._job.n and header.phase == "prepare":
-                raise MessageError(f"{header.kind}: not for helpers")
-            if header.phase == "prepare" and not self._terms.prepares:
-                raise MessageError("a message of a preparation, in a job without one")
             self.meter.sent(header, len(data))
             if header.recipient != SERVER:
-                self._carried[header.kind, client, header.recipient] += 1
+                self._carried[client, header.recipient] += 1
                 self._conversations[header.recipient].put(data)
                 return
             with self.meter.work(header.work, SERVER):

@@ -5,7 +5,6 @@ transport of its messages (a pipe or a federation) calls this object.
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -29,21 +28,20 @@ from secfc.agreement.statement import (
     statement_by,
 )
 from secfc.crypto.handshake import transcript_of
-from secfc.crypto.identity import Roster
-from secfc.crypto.randomness import MaskSource
 from secfc.drivers.calls.failures import detail
 from secfc.drivers.deposits.collecting import SEALED, Collected, Member
 from secfc.drivers.sites.past_runs import STATEMENT, PastRuns, delete_logs_beside, report_of
 from secfc.drivers.taking import TakingPart
 from secfc.errors import AgreementError, SecFCError
+from secfc.field.array_types import Floats
 from secfc.kmeans.sets import unreadable
-from secfc.prepare import preparing_wire as preparing
-from secfc.prepare.column_transform import Preparation, sums_of
-from secfc.prepare.opening_role import Preparer, Terms
+from secfc.operations.beginning.totals import Addends
+from secfc.prepare.column_transform import Preparation
+from secfc.prepare.contributing import addends_of
 from secfc.prepare.summary import SUMMARY, write_summary
+from secfc.prepare.tables import Checked
 from secfc.protocol.client import Client
 from secfc.protocol.job.cases import Deposited, Union
-from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.messages import Message, Plan
 from secfc.protocol.messages.wire import envelope
 from secfc.psu.tokens import RowIds
@@ -75,7 +73,6 @@ class Participant(TakingPart):
         self._collected: Collected | None = None  # owners' deposits, in a committee
         self._ids_key = None if site.ids_key is None else read_ids_key(site.ids_key)
         self.preparation: Preparation | None = None  # of its rows, once it is known
-        self._preparer: Preparer | None = None
         self._run: bytes | None = None  # set while the run's results are not written
         self._rows: SiteRows
         self._of_run: RunLog | None = None  # the log of its calls, if it keeps one
@@ -111,15 +108,12 @@ class Participant(TakingPart):
         if path is None:
             return None
         delete_logs_beside(path)
-        names = ["ephemeral", "masks"]
-        if self.agreement.opened:
-            names += ["prepare-ephemeral", "prepare-masks"]
         log, self._secrets = open_log(
             path,
             run=run.hex(),
             party=self.number,
             given=[self.agreement.run_digest, self._ids_key or b"", *self._rows.content()],
-            names=names,
+            names=["ephemeral", "masks"],
             more={"deposits": self.agreement.deposit_values},
         )
         self._began, self._of_run = log.header["began"], log
@@ -133,26 +127,6 @@ class Participant(TakingPart):
         if storage is not None:
             with write_errors(f"{self.name}: storage: {storage}"):
                 storage.mkdir(parents=True, exist_ok=True)
-        if self._rows.unprepared is None:
-            return self._introduce(run)
-        with self.meter.work("prepare", self.number):
-            job, schema = self._job, self.agreement.preparation
-            assert schema is not None
-            terms = Terms(n=job.n, t=job.t, schema=schema)
-            everybody = self.agreement.consortium.roster
-            roster = Roster(everybody.keys[: job.n], everybody.coordinator)  # helpers prepare nothing
-            self._preparer = Preparer(
-                number=self.number,
-                terms=terms,
-                session=terms.session(run=run, roster=roster, job=self.agreement.digest),
-                identity=self._identity,
-                sums=sums_of(self._rows.unprepared, schema),
-                ephemeral=self._secrets.get("prepare-ephemeral"),
-                masks=MaskSource(self._secrets.get("prepare-masks")),
-            )
-            return self._counted(map(preparing.encode, self._preparer.start()))
-
-    def _introduce(self, run: bytes) -> list[bytes | memoryview]:
         rows, number = self._rows, self.number
         with self.meter.work("identify", number):
             if isinstance(self._job.rows, Deposited) and number <= self._job.n:
@@ -163,7 +137,7 @@ class Participant(TakingPart):
                 storage=self._site.storage,
                 threads=self._site.threads,
                 names=self.agreement.names,
-                rows=rows.table.rows,
+                rows=rows.table.rows if rows.unprepared is None else self._addends(rows.unprepared),
                 identity=self._identity,
                 # These limits are the job's. They are at least as strict as the site's own. The site consents
                 # to what is revealed to whom, otherwise it would have refused the job.
@@ -178,12 +152,24 @@ class Participant(TakingPart):
                 ),
                 start=rows.start,
                 weights=rows.weights,
-                prepared=bool(self.agreement.opened),
                 ids=self._hashed(rows),
                 deposits=self._collected,
             )
-            self._rows = rows.without_rows()
+            if rows.unprepared is None:
+                self._rows = rows.without_rows()
             return messages
+
+    def _addends(self, unprepared: Checked) -> Addends:
+        schema = self.agreement.preparation
+        assert schema is not None
+        return addends_of(unprepared, schema, n=self._job.n, t=self._job.t, rows_of=self._prepared)
+
+    def _prepared(self, preparation: Preparation) -> Floats:
+        """The rows, once all know means and deviations."""
+        self.preparation = preparation
+        made = self._rows.prepared(preparation, name=self.name)
+        self._rows = made.without_rows()
+        return made.table.rows
 
     def _hashed(self, rows: SiteRows) -> RowIds | None:
         """Its hashed IDs, with membership privacy. From here on only the run has the key."""
@@ -203,17 +189,6 @@ class Participant(TakingPart):
         if self.agreement.preparation is not None and self._rows.unprepared is None:
             self.preparation = Preparation(schema=self.agreement.preparation, statistics={})
 
-    @property
-    def most_bytes(self) -> int:
-        """Size limit of the next message that it takes."""
-        return MAX_PREPARE_BYTES if self._client is None else super().most_bytes
-
-    def receive(self, data: bytes | memoryview) -> list[bytes | memoryview]:
-        """Take an encoded message. Return the messages that it causes, encoded."""
-        if self._preparer is not None:
-            return self._prepare(self._preparer, data)
-        return super().receive(data)
-
     def _receive(self, client: Client, message: Message) -> list[Message]:
         run = self._run
         assert run is not None
@@ -228,21 +203,6 @@ class Participant(TakingPart):
         if client.ended is not None:
             self._iterations, self._converged = client.ended
         return replies
-
-    def _prepare(self, preparer: Preparer, data: bytes | memoryview) -> list[bytes | memoryview]:
-        """Take a message of another site. After the last one make the rows and begin."""
-        assert self._run is not None
-        with self.meter.work("prepare", self.number):
-            self._past.count(self._run)
-            replies = preparer.receive(preparing.decode(data))
-            messages = self._counted(map(preparing.encode, replies))
-            schema = self.agreement.preparation
-            if schema is None or preparer.statistics is None:
-                return messages
-            self.preparation = Preparation(schema=schema, statistics=preparer.statistics)
-            self._preparer = None
-            self._rows = self._rows.prepared(self.preparation, name=self.name)
-        return messages + self._introduce(self._run)
 
     def close(self, ended: str) -> SignedStatement | None:
         """Write labels, own centres and spreads and the signed statement into a folder. Forget the rest.
@@ -302,20 +262,17 @@ class Participant(TakingPart):
         return report_of(self.close(ended))
 
     def _end(self) -> None:
-        self._run = self._preparer = self._client = None
+        self._run = self._client = None
 
     def ending(self, error: SecFCError) -> str:
         """How the run ended, by an error of this party."""
         return replace(PublicError.of(error), party=self.number).ending(self.agreement.names)
 
     def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
-        return self._counted(super()._encoded(messages))
-
-    def _counted(self, messages: Iterable[bytes | memoryview]) -> list[bytes | memoryview]:
-        counted = list(messages)
-        for data in counted:
+        encoded = super()._encoded(messages)
+        for data in encoded:
             self.meter.sent(envelope(data), len(data))
-        return counted
+        return encoded
 
     def _statement(self, run: bytes, ended: str) -> Statement:
         sent: dict[str, list[int]] = defaultdict(list)

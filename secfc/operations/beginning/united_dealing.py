@@ -13,9 +13,10 @@ from collections.abc import Generator
 
 import numpy as np
 
-from secfc.errors import CheatError, UnionError
+from secfc.errors import UnionError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Data
+from secfc.operations.beginning.alike import all_have
 from secfc.protocol.parties.dealing import DIGEST, SALT, seed_of
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Party
@@ -49,7 +50,9 @@ def deal_part(
         end = len(check) + len(head)
         heads[dealer] = bytes(data[len(check) : end])
         dealt[dealer] = _checked(me, role, part, dealer, heads[dealer], data[end:])
-    yield from _all_have(me, others, hashlib.sha256(b"".join(heads[j] for j in me.roles.holders)).digest())
+    digest = hashlib.sha256(b"".join(heads[j] for j in me.roles.holders)).digest()
+    text = "clients got different proofs of what was dealt in the union"
+    yield from all_have(me, "union heads", digest, text)
     return dealt
 
 
@@ -75,13 +78,3 @@ def _checked(me: Party, role: UnionClient, part: int, dealer: int, head: bytes, 
     shares, proof = elements_of(end[:-SALT]), elements_of(head[len(digests) :])
     role.check(dealer, part, shares, proof, seed_of(me, _LABEL, dealer, digests))
     return shares
-
-
-def _all_have(me: Party, others: tuple[int, ...], heads: bytes) -> Generator[Wait, dict[int, Data], None]:
-    """Go on when all others have the same heads, and have checked what they got."""
-    for holder in others:
-        me.send(holder, "union heads", heads)
-    told = yield Wait("union heads", others, DIGEST)
-    if any(data != heads for data in told.values()):
-        text = f"client {me.number}: clients got different proofs of what was dealt in the union"
-        raise CheatError(text, code=Code.BAD_MESSAGE)

@@ -14,9 +14,13 @@ Start = Literal["random", "separation", "k-means++", "labels"]
 
 @dataclass(frozen=True)
 class Own:
-    """The clients hold the rows; `weighted` says whether every client gives public weights of its rows."""
+    """The clients hold the rows; `weighted` says whether every client gives public weights of its rows.
+
+    With `totals` clients first open sums of all their values, so many of each column, and make rows of them.
+    """
 
     weighted: bool = False
+    totals: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Union:
 
     cap: int
     weighted: ClassVar[bool] = False
+    totals: ClassVar[tuple[int, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class Deposited:
     owners: tuple[int, ...]
     digest: str
     weighted: ClassVar[bool] = False
+    totals: ClassVar[tuple[int, ...]] = ()
 
     @property
     def included(self) -> dict[int, int]:

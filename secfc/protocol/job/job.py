@@ -111,6 +111,11 @@ class Job:
         return hashlib.sha256(b"secfc job 2" + json.dumps(given, sort_keys=True).encode()).digest()
 
     @property
+    def prepares(self) -> bool:
+        """Whether clients first open means and deviations of all their values."""
+        return bool(self.rows.totals)
+
+    @property
     def dealers(self) -> int:
         """Number of parties whose rows are shared: clients, or owners."""
         return len(self.rows.owners) if isinstance(self.rows, Deposited) else self.n

@@ -41,6 +41,8 @@ class JobOptions(AgreedClustering, CentreNoise):
         With disclosure "labels" by default clients 1, 2 and 3 if t = 1, else client 1 and two helpers.
     owners, deposits : tuple of int and str, optional
         The fields of `Deposited`. None: the clients hold the rows.
+    totals : tuple of int
+        As in `Own`. Only where the clients hold the rows, and without row IDs.
     """
 
     n: int
@@ -60,6 +62,7 @@ class JobOptions(AgreedClustering, CentreNoise):
     owners: tuple[int, ...] | None = None
     deposits: str | None = None
     weighted: bool = False
+    totals: tuple[int, ...] = ()
 
 
 def job_of(options: JobOptions) -> Job:
@@ -112,6 +115,7 @@ def as_options(job: Job) -> dict[str, Any]:
         owners=job.rows.owners if isinstance(job.rows, Deposited) else None,
         deposits=job.rows.digest if isinstance(job.rows, Deposited) else None,
         weighted=job.rows.weighted,
+        totals=job.rows.totals,
     )
     return asdict(found)
 
@@ -121,7 +125,7 @@ def _rows(options: JobOptions) -> Rows:
         return Union(options.ids_cap)
     if options.owners is not None and options.deposits is not None:
         return Deposited(tuple(options.owners), options.deposits)
-    return Own(options.weighted)
+    return Own(options.weighted, tuple(options.totals))
 
 
 def _method(options: JobOptions) -> Method:

@@ -145,7 +145,7 @@ def _check_options(given: JobOptions) -> None:
 def _check_values(given: JobOptions) -> None:
     """Raise ParameterError unless all values are in their ranges and come with what they need."""
     _check(_of_numbers(given), _of_step(given), _of_compared(given), _of_predict(given))
-    _check(_of_deposits(given), _of_spread(given), _of_noise(given))
+    _check(_of_deposits(given), _of_totals(given), _of_spread(given), _of_noise(given))
 
 
 def _check_job(job: Job) -> None:
@@ -215,6 +215,13 @@ def _of_deposits(given: JobOptions) -> _Rules:
     for rows in given.owners or ():
         wrong = isinstance(rows, bool) or not isinstance(rows, int) or rows < 0
         yield wrong, f"owners: numbers of rows are needed, {rows!r} was given"
+
+
+def _of_totals(given: JobOptions) -> _Rules:
+    own = given.ids_cap is None and given.owners is None
+    yield bool(given.totals) and not own, "totals: only where clients hold the rows, and without ids"
+    for size in given.totals:
+        check_positive("totals", size)
 
 
 def _of_spread(given: JobOptions) -> _Rules:

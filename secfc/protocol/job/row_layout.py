@@ -18,7 +18,6 @@ from secfc.protocol.job.cases import Deposited, LabelsOnly, Union
 from secfc.protocol.job.job import Job
 
 MAX_MESSAGE_BYTES = 1 << 31  # of any message
-MAX_PREPARE_BYTES = 1 << 24  # no message of a preparation is larger: 300,000 columns fit
 PART_ROWS = 256  # rows that are dealt or answered together at least
 _SHARES_OF_AN_ANSWER = 5
 """Residues dealt and kept that NumPy takes as much more time for as for one of an answer: 36 of 185 ns."""

@@ -16,6 +16,7 @@ from secfc.field.residues import MAX_ROWS
 from secfc.operations.beginning.in_range import most_numbers
 from secfc.operations.beginning.plus_plus import most_compared, most_dealt
 from secfc.operations.beginning.rows import BLOCK
+from secfc.operations.beginning.totals import TOTAL_PRIMES
 from secfc.operations.decoding.distances import rows_at_once as rows_answered
 from secfc.operations.ending.fit import most_looked_up
 from secfc.operations.signs import rows_at_once
@@ -23,7 +24,7 @@ from secfc.protocol.job.cases import Coded, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import MAX_MESSAGE_BYTES, Layout
 from secfc.protocol.messages.encodings import Largest
-from secfc.protocol.messages.kinds import KINDS, RUNNING, SERVER, FromServer, Message, ToServer
+from secfc.protocol.messages.kinds import KINDS, SERVER, FromServer, Message, ToServer
 from secfc.protocol.messages.wire import HEADER_BYTES
 from secfc.protocol.parties.dealing import most_piece_bytes, most_told_bytes
 from secfc.protocol.parties.inbox import OVERHEAD, WINDOW
@@ -111,9 +112,7 @@ class Sizes:
         )
 
     def most_bytes(self, kind: type[Message]) -> int:
-        """Bytes of the largest message of a type. MessageError for a type of a preparation."""
-        if kind not in RUNNING:
-            raise MessageError(f"{kind.__name__}: a message of a preparation, where rows are clustered")
+        """Bytes of the largest message of a type."""
         signature = SIGNATURE_BYTES if issubclass(kind, FromServer) else 0
         return min(MAX_MESSAGE_BYTES, HEADER_BYTES + kind.body.most(self._largest) + signature)
 
@@ -123,13 +122,13 @@ class Sizes:
     @cached_property
     def most_from_client(self) -> int:
         """Bytes of the largest message that a client sends."""
-        return self._most(kind for kind in RUNNING if not issubclass(kind, FromServer))
+        return self._most(kind for kind in KINDS if not issubclass(kind, FromServer))
 
     @cached_property
     def most_to_client(self) -> int:
         """Bytes of the largest message that a client takes. Before the rows are known no round begins."""
         begun = self.planned is not None
-        taken = [kind for kind in RUNNING if not issubclass(kind, ToServer)]
+        taken = [kind for kind in KINDS if not issubclass(kind, ToServer)]
         return self._most(kind for kind in taken if begun or not kind.states <= _OF_ROUNDS)
 
 
@@ -152,11 +151,12 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
     A message has letters of at most two or three steps, because then its sender waits for others.
     """
     united = 3 * _PART if isinstance(job.rows, Union) else 0
-    return _LETTERS + max(united, _most_shared_bytes(job, rows, primes))
+    totalled = 2 * most_piece_bytes(job.n, TOTAL_PRIMES, sum(job.rows.totals))
+    return _LETTERS + max(united, totalled, _most_shared_bytes(job, rows, primes))
 
 
 def _most_shared_bytes(job: Job, rows: int, primes: int) -> int:
-    """The same of all steps after a union is found, without small letters."""
+    """The same of all steps after a union or totals are found, without small letters."""
     if isinstance(job.disclosure, Coded):
         dealt = max(BLOCK // primes + job.width, job.k * job.width)  # rows, or masks of sums of squares
         return 2 * most_piece_bytes(job.n, primes, dealt)

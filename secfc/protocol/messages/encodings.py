@@ -19,7 +19,6 @@ from secfc.field.array_types import Ints, Labels
 from secfc.field.label_packing import FEW, PackedLabels, bits_of, packed_size
 from secfc.field.packing import Payload
 from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
-from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS
 
 _COUNT = struct.Struct("<I")
@@ -128,10 +127,6 @@ def sealed(most: Most) -> Encoding:
         return Sealed(payload=reader.take(reader.left))
 
     return Encoding(lambda value, k: b"", unpack, lambda of: most(of) + TAG_BYTES, bulk=True)
-
-
-PREPARED = sealed(lambda of: MAX_PREPARE_BYTES)
-"""A sealed payload of a preparation. Its size follows from the schema."""
 
 
 def _pack_starts(sets: Labels | PackedLabels | None, k: int) -> bytes:

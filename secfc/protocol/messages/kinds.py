@@ -12,8 +12,8 @@ from secfc.field.label_packing import PackedLabels
 from secfc.protocol.messages import encodings as enc
 from secfc.protocol.states import State
 
-Phase = Literal["prepare", "identify", "share", "iterate", "reveal"]
-PHASES: tuple[Phase, ...] = ("prepare", "identify", "share", "iterate", "reveal")
+Phase = Literal["identify", "share", "iterate", "reveal"]
+PHASES: tuple[Phase, ...] = ("identify", "share", "iterate", "reveal")
 
 SERVER = 0
 """Number of the server. Clients are 1 to n, helpers from n + 1 on."""
@@ -43,8 +43,8 @@ class Message:
     at_first: ClassVar[Phase | None] = None
     """Phase to which messages of round 0 and their work count, if it is another one."""
 
-    states: ClassVar[frozenset[State]] = frozenset()
-    """States of the recipient in which it may arrive. Empty in a preparation, which has an order instead."""
+    states: ClassVar[frozenset[State]]
+    """States of the recipient in which it may arrive."""
 
     purpose: ClassVar[bytes] = b""
     """Purpose of the keys that seal it: a unique literal that never changes. Empty if it is not sealed."""
@@ -118,47 +118,7 @@ class Plan(FromServer, number=1, phase="identify"):
     introductions: Annotated[tuple[Introduction | None, ...], enc.INTRODUCTIONS]
 
 
-class Introduce(BetweenClients, number=2, phase="prepare"):
-    """A client's signed key for a preparation, and the digest of what it agreed on.
-
-    It has 0 as number of rows, and the digest of no start labels, because a preparation hides both.
-    """
-
-    agreement: Annotated[bytes, enc.octets(DIGEST_BYTES)] = field(repr=False)
-    introduction: Annotated[Introduction, enc.INTRODUCTION]
-
-
-class _Prepared(BetweenClients):
-    """Sealed bytes of a preparation. A client sends one of each type to each other, in this order."""
-
-    sealed: Annotated[Sealed, enc.PREPARED]
-
-
-class Holds(_Prepared, number=3, phase="prepare"):
-    """A byte for each column: 1 if the sender has enough values of it, else 0."""
-
-    purpose = b"prepare holds"
-
-
-class Deal(_Prepared, number=4, phase="prepare"):
-    """The recipient's shares of what the sender adds to the totals."""
-
-    purpose = b"prepare deal"
-
-
-class Complete(_Prepared, number=5, phase="prepare"):
-    """The sender has the shares of all clients. It sends a digest of the `Holds` of all clients."""
-
-    purpose = b"prepare complete"
-
-
-class Opening(_Prepared, number=6, phase="prepare"):
-    """The sender's sum of all clients' shares."""
-
-    purpose = b"prepare opening"
-
-
-class Step(BetweenClients, number=7, phase="iterate"):
+class Step(BetweenClients, number=2, phase="iterate"):
     """What a party sends another. `place` counts the sender's messages to the recipient."""
 
     # It may arrive before the plan, and after the run has ended for its recipient.
@@ -171,7 +131,7 @@ class Step(BetweenClients, number=7, phase="iterate"):
     sealed: Annotated[Sealed, enc.sealed(lambda of: of.step)]
 
 
-class StepReport(ToServer, number=8, phase="iterate"):
+class StepReport(ToServer, number=3, phase="iterate"):
     """What a party sends the coordinator. The coordinator may know it, and it is not sealed."""
 
     states = frozenset({State.SHARE, State.ITERATE, State.DONE})
@@ -181,7 +141,7 @@ class StepReport(ToServer, number=8, phase="iterate"):
     data: Annotated[bytes | memoryview, enc.REPORT] = field(repr=False)
 
 
-class StepNotice(FromServer, number=9, phase="iterate"):
+class StepNotice(FromServer, number=4, phase="iterate"):
     """What the coordinator tells a party, and everybody else too."""
 
     states = frozenset({State.ITERATE, State.DONE})
@@ -193,9 +153,3 @@ class StepNotice(FromServer, number=9, phase="iterate"):
 
 KINDS: tuple[type[Message], ...] = tuple(sorted(_TYPES, key=lambda kind: kind.number))
 """All types of messages. The index of a type is its number."""
-
-PREPARING: tuple[type[Message], ...] = tuple(kind for kind in KINDS if kind.phase == "prepare")
-"""Types of a preparation, one from each client to each other, in this order. They have no states."""
-
-RUNNING: tuple[type[Message], ...] = tuple(kind for kind in KINDS if kind.phase != "prepare")
-"""Types of a run."""

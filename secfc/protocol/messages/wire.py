@@ -125,12 +125,12 @@ def _no_more(kind: type[Message]) -> int:
     return MAX_MESSAGE_BYTES
 
 
-def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: Most = _no_more) -> Message:
+def decode(data: bytes | memoryview, *, k: int, session: Session, most: Most = _no_more) -> Message:
     """The message of these bytes. Residues, labels and sealed bytes in it keep a view of them.
 
     A message larger than `most` allows is refused unread. A message of the server must have the signature of
-    the session's server, which is verified before the body is read. With `session` None no message of a
-    server is taken. MessageError for bytes that `encode` would not write, SealError for a wrong signature.
+    the session's server, which is verified before the body is read. MessageError for bytes that `encode`
+    would not write, SealError for a wrong signature.
     """
     octets = memoryview(data)
     reader = Reader(octets)
@@ -138,8 +138,6 @@ def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: M
     if len(octets) > most(kind):
         raise MessageError(f"oversized message: {kind.__name__} of {len(octets)} bytes, at most {most(kind)}")
     if issubclass(kind, FromServer):
-        if session is None:
-            raise MessageError(f"{kind.__name__}: from a server, and there is none")
         end = len(octets) - SIGNATURE_BYTES
         if end < HEADER_BYTES:
             raise MessageError(f"truncated message: {len(octets)} bytes, without the server's signature")

@@ -10,6 +10,7 @@ from secfc.field.primes import primes_of
 from secfc.operations.beginning.added import OwnRows, added_rows, agreed_rows
 from secfc.operations.beginning.deposited import HeldDeposits, deposited_rows
 from secfc.operations.beginning.rows import SharedRows, shared_rows
+from secfc.operations.beginning.totals import Addends, totals_of
 from secfc.operations.beginning.united import united
 from secfc.operations.to_owners import to_owners, under_covers
 from secfc.protocol.job.cases import Deposited, Union
@@ -27,8 +28,8 @@ class Given:
     """What a party has of the rows: its own, shape (m_j, d), or deposits of owners.
 
     Own rows are in a list from which they are taken when they are shared; a party without rows has an empty
-    one. With a union a client has their `ids` too, and all may have a `salt`. By default it is of this run
-    alone.
+    one. Where the job prepares a client makes them of its `addends` instead. With a union a client has their
+    `ids` too, and all may have a `salt`. By default it is of this run alone.
     """
 
     own: list[Floats]
@@ -36,6 +37,7 @@ class Given:
     ids: RowIds | None = None
     salt: bytes | None = None
     deposits: HeldDeposits | None = None
+    addends: Addends | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +59,13 @@ def rows_of(
     unit, width, allocate = job.unit, job.width, given.allocate
     if isinstance(job.rows, Deposited):
         return deposited_rows(me, planned, given.deposits, width=width, allocate=allocate)
+    if job.prepares:
+        totals = yield from totals_of(me, job.rows.totals, given.addends)
+        if totals is not None and given.addends is not None:
+            given.own.append(given.addends.rows_of(totals))
     if not isinstance(job.rows, Union):
         return (yield from shared_rows(me, planned, given.own, unit=unit, width=width, allocate=allocate))
-    salt = given.salt or salt_of(me.transcript)  # nothing is opened before: it is that of the run
+    salt = given.salt or salt_of(me.transcript)  # that of the run
     tokens = None if given.ids is None else given.ids.tokens(salt)
     found, numbers = yield from united(me, job.union_plan(salt), tokens)
     m = yield from agreed_rows(me, found, planned.m)

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from support.network import Network, names_of_lost, on_receive
-from support.preparing import SCHEMA, Preparing
+from support.network import Network, names_of_lost
+from support.preparing import OPENING, SCHEMA, Preparing, on_step, step_of
 
 from secfc.errors import CheatError, TooManyFaultsError
 from secfc.prepare.summary import SUMMARY, read_summary
 from secfc.protocol.gathering import Gathering
-from secfc.protocol.messages import Plan, StepNotice
+from secfc.protocol.messages import StepNotice
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -41,12 +41,16 @@ class Four(Preparing):
         return [path for folder in self.folder.glob(f"results-{name}/*") for path in folder.glob(file)]
 
 
-def east_vanishes(monkeypatch, kind):
-    """East, client 4, vanishes when it gets a message of this type; return them, and the spoiler."""
+def has_sent_its_sums(client, message):
+    return step_of(client) == OPENING
+
+
+def east_vanishes(monkeypatch, when):
+    """East, client 4, vanishes when it gets such a message; return them, and the spoiler."""
     gone = []
 
-    def act(message):
-        if isinstance(message, kind):
+    def act(client, message):
+        if when(client, message):
             gone.append(message)
             raise RuntimeError
 
@@ -54,13 +58,13 @@ def east_vanishes(monkeypatch, kind):
         answer = deliver()
         return None if site == "east" and gone else answer
 
-    on_receive(monkeypatch, 4, act)
+    on_step(monkeypatch, 4, act)
     return gone, spoil
 
 
 def test_a_site_that_is_lost_after_totals_ends_the_run_and_no_centre_is_opened(tmp_path, monkeypatch):
     """Totals minus sums of clusters would be east's one age (tests/protocol/test_composition.py)."""
-    made, (gone, spoil) = Four(tmp_path), east_vanishes(monkeypatch, Plan)
+    made, (gone, spoil) = Four(tmp_path), east_vanishes(monkeypatch, has_sent_its_sums)
     network = Network(made, deadline=1.0, spoil=spoil)
     text = "client 4: absent; no party can be left out, .* all 4 .*"
     with pytest.raises(TooManyFaultsError, match=text) as caught:
@@ -74,7 +78,8 @@ def test_a_site_that_is_lost_after_totals_ends_the_run_and_no_centre_is_opened(t
 
 
 def test_centres_include_the_row_of_a_site_that_is_lost_after_it_has_shared(tmp_path, monkeypatch):
-    made, (gone, spoil) = Four(tmp_path), east_vanishes(monkeypatch, StepNotice)
+    made = Four(tmp_path)
+    gone, spoil = east_vanishes(monkeypatch, lambda _, message: isinstance(message, StepNotice))
     network = Network(made, deadline=1.0, spoil=spoil)
     network.run()
     assert gone
@@ -88,7 +93,7 @@ def test_a_coordinator_that_leaves_a_site_out_after_totals_is_refused_by_the_oth
 ):
     made = Four(tmp_path)
     monkeypatch.setattr(Gathering, "check_dispensable", lambda *_, **__: None)
-    _, spoil = east_vanishes(monkeypatch, Plan)
+    _, spoil = east_vanishes(monkeypatch, has_sent_its_sums)
     text = "StepNotice: without client 4, whose values are in the means and deviations that were opened"
     # How many sites have refused when the run ends depends on timing.
     with pytest.raises((CheatError, TooManyFaultsError), match="bad-message: a message is refused"):
