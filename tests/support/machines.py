@@ -11,7 +11,7 @@ from secfc.agreement.key_files import COORDINATOR_KEY, read_key
 from secfc.agreement.statement import COMPLETE
 from secfc.drivers.calls.callee import Callee
 from secfc.drivers.calls.coordinator import Coordinator
-from secfc.drivers.calls.coordinator_log import CoordinatorLog
+from secfc.drivers.calls.coordinator_log import bound_run
 from secfc.drivers.calls.envelopes import Kind, decode_answer, decode_call
 from secfc.drivers.sites.site_files import SiteFiles
 from secfc.drivers.terms import RunTerms
@@ -170,7 +170,7 @@ class Machines(Processes):
         return Callee(partial(SiteFiles, name=name, file=self.made.site(name)))
 
     def _log(self):
-        log, self._agreement = CoordinatorLog.of_job(self.made.folder / "logs", self.made.agreement)
+        log, self._agreement, _ = bound_run(self.made.agreement, self.made.folder / "logs")
         return log
 
     def _coordinator(self, log):

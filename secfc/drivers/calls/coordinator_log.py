@@ -52,20 +52,6 @@ class CoordinatorLog:
         log = RunLog.resume(path)
         return None if log is None else cls(log)
 
-    @classmethod
-    def of_job(cls, folder: Path, agreement: "Agreement") -> tuple[Self, "Agreement"]:
-        """The log of the job's run if it has not ended, otherwise of a new run, and the run's agreement.
-
-        A run that goes on stays bound to the deposits with which it began, so the store is not read.
-        """
-        path = folder / log_name(agreement)
-        log = cls.resume(path)
-        agreement = _with_deposits(agreement, None if log is None else log.begun)
-        if log is None:
-            begun = {"deposits": agreement.deposit_values}
-            log = cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun=begun)
-        return log, agreement
-
     def answers(self, taken: list[tuple[int, Answer]]) -> None:
         """Write answers of clients in the order in which they take effect. On the disk on return."""
         for client, answer in taken:
@@ -105,8 +91,23 @@ class CoordinatorLog:
         self._log.remove()
 
 
+def bound_run(agreement: "Agreement", logs: Path | None) -> tuple[CoordinatorLog | None, "Agreement", bytes]:
+    """The log of a job's run, the run's agreement and its identifier. Without a folder for logs it is new.
+
+    With it a run that has not ended goes on. It stays bound to the deposits with which it began, so the store
+    is not read.
+    """
+    path = None if logs is None else logs / log_name(agreement)
+    log = None if path is None else CoordinatorLog.resume(path)
+    agreement = _with_deposits(agreement, None if log is None else log.begun)
+    run = secrets.token_bytes(RUN_ID_BYTES) if log is None else log.run
+    if log is None and path is not None:
+        log = CoordinatorLog.begin(path, run=run, begun={"deposits": agreement.deposit_values})
+    return log, agreement, run
+
+
 def agreement_of_run(agreement: "Agreement", logs: Path | None) -> "Agreement":
-    """The agreement to which `CoordinatorLog.of_job` binds the job's run, with its folder of logs, if any."""
+    """The agreement to which `bound_run` binds the job's run, with its folder of logs, if any."""
     header = None if logs is None else RunLog.header_of(logs / log_name(agreement))
     return _with_deposits(agreement, None if header is None else header["begun"])
 

@@ -5,7 +5,6 @@ A site's `class_allow_list` needs `secfc.drivers.flare.components.SiteExecutor`,
 """
 
 import logging
-import secrets
 import threading
 from contextlib import ExitStack
 from functools import partial
@@ -20,14 +19,13 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
-from secfc.agreement.deposits.holdings import deposited
 from secfc.agreement.job_file import read_job
 from secfc.agreement.key_files import COORDINATOR_KEY, read_key
 from secfc.agreement.public_errors import COMPLETE
 from secfc.agreement.statement import write_summary
 from secfc.drivers.calls.callee import Callee
 from secfc.drivers.calls.coordinator import Coordinator
-from secfc.drivers.calls.coordinator_log import CoordinatorLog
+from secfc.drivers.calls.coordinator_log import bound_run
 from secfc.drivers.calls.failures import as_error, detail
 from secfc.drivers.flare.jobs import LOGS, SUMMARY, job_of, take_signatures
 from secfc.drivers.flare.kits import SITE_FILE
@@ -35,7 +33,6 @@ from secfc.drivers.flare.run_state import STANDING, StandingFile, at_the_coordin
 from secfc.drivers.sites.site_files import SiteFiles
 from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError
-from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.protocol.progress import Progress
 
 _LOG = logging.getLogger(__name__)
@@ -114,15 +111,10 @@ class CoordinatorController(Controller):  # type: ignore[misc]
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
         """Run to the end and write the summary into FLARE's folder of the job."""
         engine = fl_ctx.get_engine()
-        agreement = read_job(job_of(self._job_argument))
         workspace = fl_ctx.get_workspace()
-        log = None
-        if self._resumable:
-            log, agreement = CoordinatorLog.of_job(Path(workspace.get_root_dir()) / LOGS, agreement)
-        else:
-            agreement = deposited(agreement)
+        logs = Path(workspace.get_root_dir()) / LOGS if self._resumable else None
+        log, agreement, run = bound_run(read_job(job_of(self._job_argument)), logs)
         terms = RunTerms.of(agreement)
-        run = secrets.token_bytes(RUN_ID_BYTES) if log is None else log.run
 
         def send(site: str, data: bytes, timeout: float) -> bytes | None:
             with self._changed:

@@ -1,13 +1,11 @@
 """A run of an agreed job on this machine: one process per party, each with its own files."""
 
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from secfc.agreement.deposits.holdings import deposited
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.key_files import COORDINATOR_KEY, read_key
 from secfc.agreement.logs.run_log import RunLog
@@ -16,14 +14,13 @@ from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import write_summary
 from secfc.drivers.calls import framing
 from secfc.drivers.calls.coordinator import Coordinator, as_told
-from secfc.drivers.calls.coordinator_log import CoordinatorLog, log_name
+from secfc.drivers.calls.coordinator_log import CoordinatorLog, bound_run, log_name
 from secfc.drivers.calls.pipes import Give, Pipes
 from secfc.drivers.multiprocess import FOR_EVER
 from secfc.drivers.setup import OnProgress, Outcome, check_deadline
 from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError, SecFCError
 from secfc.protocol.job.cases import Union
-from secfc.protocol.messages import RUN_ID_BYTES
 
 LOGS = ".logs"  # suffix of the folder of the coordinator's logs, next to the job
 
@@ -53,11 +50,10 @@ def run_agreed(
     agreement.consortium.check_coordinator(identity.public, file=key)
     paths = in_order(agreement, sites)
     with ExitStack() as stack:
-        log, agreement = stack.enter_context(_bound(agreement, file, resumable=resumable))
+        log, agreement, run = stack.enter_context(_bound(agreement, file, resumable=resumable))
         terms = RunTerms.of(agreement)
         parties = {j: _party(terms, j, path) for j, path in enumerate(paths, 1)}
         pipes = stack.enter_context(Pipes(terms, parties, compiled=False))
-        run = secrets.token_bytes(RUN_ID_BYTES) if log is None else log.run
         coordinator = Coordinator(
             terms=terms,
             run=run,
@@ -97,21 +93,19 @@ def log_path(file: Path, agreement: Agreement) -> Path:
 @contextmanager
 def _bound(
     agreement: Agreement, file: Path, *, resumable: bool
-) -> Iterator[tuple[CoordinatorLog | None, Agreement]]:
-    """The coordinator's log, if it keeps one, and the agreement of its run, with the deposits that count."""
+) -> Iterator[tuple[CoordinatorLog | None, Agreement, bytes]]:
+    """As `bound_run`. Afterwards the log is closed, and the folder deleted if it was the last."""
     path = log_path(file, agreement)
     if not resumable or RunLog.header_of(path) is None:
         agreement.check_date(datetime.now(UTC).date())  # a resumed run began in time
-    if not resumable:
-        yield None, deposited(agreement)
-        return
-    log, agreement = CoordinatorLog.of_job(path.parent, agreement)
+    log, agreement, run = bound_run(agreement, path.parent if resumable else None)
     try:
-        yield log, agreement
+        yield log, agreement, run
     finally:
-        log.close()
-        with suppress(OSError):
-            path.parent.rmdir()
+        if log is not None:
+            log.close()
+            with suppress(OSError):
+                path.parent.rmdir()
 
 
 def _party(terms: RunTerms, number: int, file: Path) -> tuple[Give, bool]:
