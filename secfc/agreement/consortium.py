@@ -23,7 +23,7 @@ from secfc.errors import AgreementError, ParameterError
 from secfc.errors.codes import Code
 from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS
 from secfc.tables.outputs import replace_text
-from secfc.tables.toml_file import FileSchema, ListOf, TomlFile, as_toml, read_text
+from secfc.tables.toml_file import FileSchema, ListOf, TomlFile, read_text, toml_text
 
 _FINGERPRINT = b"secfc roster fingerprint 2"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
@@ -66,8 +66,7 @@ class Member(FileSchema):
 
     def to_toml(self, table: str = "[[party]]") -> str:
         """Its entry in a roster file."""
-        lines = [f"{key} = {as_toml(value)}" for key, value in self.model_dump().items() if value]
-        return "\n".join([table, *lines, ""])
+        return toml_text(table, {key: value for key, value in self.model_dump().items() if value})
 
 
 class RosterSchema(FileSchema):

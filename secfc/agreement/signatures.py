@@ -16,7 +16,7 @@ from secfc.errors import AgreementError, SealError
 from secfc.errors.codes import Code
 from secfc.protocol.job.thresholds import MAX_CLIENTS
 from secfc.tables.outputs import replace_text
-from secfc.tables.toml_file import FileSchema, ListOf, TomlFile
+from secfc.tables.toml_file import FileSchema, ListOf, TomlFile, toml_text
 
 _SIGNED = b"secfc job signature 1"
 
@@ -29,9 +29,8 @@ class Signature(FileSchema):
     signature: SignatureBytes
 
     def to_toml(self) -> str:
-        """Its entry in a file; no character in it needs to be escaped."""
-        lines = [f'{key} = "{value}"' for key, value in self.model_dump().items()]
-        return "\n".join(["\n[[signature]]", *lines, ""])
+        """Its entry in a file."""
+        return toml_text("\n[[signature]]", self.model_dump())
 
 
 class SignaturesSchema(FileSchema):

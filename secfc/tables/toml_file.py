@@ -179,9 +179,14 @@ def read_json(path: Path, *, most: int = MAX_BYTES) -> Any:
         raise ParameterError(f"{path}: not JSON that can be read", code=Code.UNREADABLE_FILE) from None
 
 
-def as_toml(text: str) -> str:
-    """A text as a TOML string in one line: as JSON writes it, except for DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def as_toml(value: object) -> str:
+    """A text, number or bool in one line of TOML: as JSON writes it, except for DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def toml_text(first: str, values: Mapping[str, object]) -> str:
+    """A first line, a comment or the name of a table, and a line for each value."""
+    return "\n".join([first, *(f"{key} = {as_toml(value)}" for key, value in values.items()), ""])
 
 
 def check_values(values: object, schema: type[S], *, name: str) -> S:

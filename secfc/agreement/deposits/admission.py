@@ -22,7 +22,7 @@ from secfc.agreement.site_file import Site
 from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES, Identity
 from secfc.errors import AgreementError, MessageError, ParameterError, SealError
 from secfc.protocol.messages.wire import check_magic, magic_of
-from secfc.tables.toml_file import FileSchema, TomlFile, as_toml
+from secfc.tables.toml_file import FileSchema, TomlFile, toml_text
 
 MAGIC = magic_of("SFD")
 """What the file of a deposit begins with."""
@@ -88,10 +88,7 @@ def admit(
     signature = identity.sign(_statement(agreement, member, number, key, name))
     found = Certificate(name=name, number=number, key=key, member=member, signature=signature)
     found.check(agreement)
-    lines = ["# An owner of rows that a member has admitted to a secfc job."]
-    for one, value in found.model_dump().items():
-        lines.append(f"{one} = {as_toml(value) if isinstance(value, str) else value}")
-    return "\n".join([*lines, ""])
+    return toml_text("# An owner of rows that a member has admitted to a secfc job.", found.model_dump())
 
 
 def read_certificate(path: Path, agreement: Agreement) -> Certificate:

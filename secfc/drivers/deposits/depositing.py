@@ -3,7 +3,6 @@
 An owner keeps a receipt of each deposit next to its results. Nobody can open the labels without it.
 """
 
-import json
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -41,7 +40,7 @@ from secfc.field.array_types import Labels
 from secfc.kmeans.sets import unreadable
 from secfc.sharing.deposits import Call, Owner
 from secfc.tables.reading import write_labels
-from secfc.tables.toml_file import FileSchema, TomlFile, read_text
+from secfc.tables.toml_file import FileSchema, TomlFile, read_text, toml_text
 
 LABELS = "labels.csv"
 _JOB = "job.digest"
@@ -213,8 +212,7 @@ class Depositor:
             mark=keyed_digest(rows.content(), key),
             secret=owner.receipt.hex(),
         )
-        lines = [f"{name} = {json.dumps(value)}" for name, value in receipt.model_dump().items()]
-        text = "\n".join([_RECEIPT_HEAD, *lines, ""])
+        text = toml_text(_RECEIPT_HEAD, receipt.model_dump())
         make_folder(self._receipts)
         number = max(numbers_in(self._receipts, ".toml"), default=0) + 1
         write_new(self._receipts / f"{number}.toml", text.encode(), mode=OWNER_ONLY)

@@ -182,6 +182,6 @@ def check_job_names(job: TomlFile, *, prepares: bool) -> None:
 def _value(value: object) -> str:
     """A value in TOML. A text of several lines becomes a multi-line string."""
     if not isinstance(value, str) or "\n" not in value:
-        return as_toml(value) if isinstance(value, str) else json.dumps(value)
+        return as_toml(value)
     inside = value.replace("\\", "\\\\").replace('"""', '""\\"')
     return f'"""\n{inside}"""'

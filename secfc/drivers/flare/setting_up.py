@@ -37,7 +37,7 @@ from secfc.drivers.flare.kits import ADMIN, SERVER, SITE_FILE, check_path, use_s
 from secfc.drivers.flare.provision import Address, issue_kit, make_kit
 from secfc.errors import ParameterError, SecFCError
 from secfc.tables.outputs import check_new_folder, whole_folder
-from secfc.tables.toml_file import TomlFile, as_toml, read_text
+from secfc.tables.toml_file import TomlFile, as_toml, read_text, toml_text
 
 CONSORTIUM = "consortium.toml"  # the file that the coordinator hands over, in the consortium's folder
 FOLDER = "consortium"  # name of that folder, at the coordinator and at each site
@@ -76,8 +76,7 @@ def request(
     if there:
         raise ParameterError(f"{there[0]}: it exists and is left as it is; use another folder")
     identity_key, tls_key, site_file, handed = paths
-    lines = [f"{key} = {as_toml(value)}" for key, value in (data or {}).items()]
-    table = "\n".join(["", "[data]", *lines, ""]) if data is not None else ""
+    table = "" if data is None else toml_text("\n[data]", data)
     text = _SITE.format(party=as_toml(member_name), folder=FOLDER, job=JOB, key=IDENTITY_KEY, data=table)
     key, pem = new_key()
     with ExitStack() as undo:
