@@ -60,7 +60,7 @@ def check_site(site: Site) -> Checked:
 
 
 def _check_count(rows: SiteRows, agreement: Agreement, name: str) -> None:
-    count = rows.table.rows.shape[0] if rows.unprepared is None else rows.unprepared.rows
+    count = rows.table.rows.shape[0]
     most = None if agreement.owners is None else agreement.owners.most_rows
     if not count or (most is not None and count > most):
         possible = "1 or more" if most is None else f"1 to {most}"

@@ -42,7 +42,7 @@ class SiteRows:
     start: Labels | None = field(default=None, repr=False)  # start labels, if the job has them
     weights: Ints | None = field(default=None, repr=False)  # if the job has weights
     ids: list[str] | None = field(default=None, repr=False)  # if the job has membership privacy
-    # With a preparation: the unprepared columns until means are known; until then the table has no rows.
+    # With a preparation: the unprepared columns until means are known; until then the table has no columns.
     unprepared: Checked | None = field(default=None, repr=False)
     # With a preparation: how many values were missing or clipped, by column.
     mended: Mapping[str, Any] | None = field(default=None, repr=False)
