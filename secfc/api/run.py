@@ -280,7 +280,7 @@ def _watched(
     if progress == "bar":
         from secfc.api.progress_bar import progress_bar  # noqa: PLC0415 - imports rich only for a bar
 
-        return progress_bar(n=job.n, max_iter=job.method.max_iter, tol_moved=job.method.tol_moved)
+        return progress_bar(n=job.n)
     return nullcontext(None if isinstance(progress, str) else progress)
 
 

@@ -52,21 +52,14 @@ class Watch:
         self._log(f"{end} after {n_iter} iterations, {self._meter.sent_bytes} bytes sent")
 
 
-def iteration_text(standing: Progress, *, room: int, seconds_left: float | None = None) -> str:
-    """The state of the iterations in words: as much as fits in `room`, at least the first part."""
+def iteration_text(standing: Progress) -> str:
+    """The state of the iterations in words. What a narrow terminal cuts comes last."""
     sent = bytes_text(standing.sent_bytes)
     if not standing.iteration:
         return f"round {standing.round}, {sent}"
-    said = {"iteration": f"iteration {standing.iteration}"}
+    said = [f"iteration {standing.iteration}"]
     if standing.moved is not None:
-        said["moved"] = f"{standing.moved} rows moved"
+        said.append(f"{standing.moved} rows moved")
     if standing.inertia is not None:  # None if the server does not know it
-        said["inertia"] = f"inertia {standing.inertia:.6g}"
-    said["sent"] = sent
-    if seconds_left is not None:
-        said["left"] = f"about {seconds_left:.0f} s left"
-    for least in ("sent", "inertia", "moved", "left"):
-        if len(", ".join(said.values())) <= room:
-            break
-        said.pop(least, None)
-    return ", ".join(said.values())
+        said.append(f"inertia {standing.inertia:.6g}")
+    return ", ".join([*said, sent])

@@ -253,9 +253,7 @@ def run(
             if isinstance(rows, Deposited):
                 here = rows.included
                 console().print(f"{len(here)} owners, {sum(here.values())} rows, as all members have signed")
-    task = agreement.job
-    shown = progress_bar(n=task.n, max_iter=task.method.max_iter, tol_moved=task.method.tol_moved)
-    bar = nullcontext() if quiet else shown
+    bar = nullcontext() if quiet else progress_bar(n=agreement.job.n)
     logs = [own_log(site) for site in sites]
     with our_warnings(), told_which_log(logs), bar as progress, named_owners(names):
         outcome = run_agreed(

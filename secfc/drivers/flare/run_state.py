@@ -17,7 +17,6 @@ from secfc.tables.outputs import replace_text
 STANDING = "standing.json"  # in the kit
 _SECONDS = 1.0  # between two looks at the state
 _MOST_BYTES = 10_000
-_ROOM = 200  # characters
 
 
 class StandingFile:
@@ -65,7 +64,7 @@ def read_standing(kit: Path) -> tuple[str, str] | None:
 def at_the_coordinator(standing: Progress, awaited: Sequence[str]) -> str:
     """Phase, iteration, rows moved, bytes that all parties have sent, and the parties that are waited for."""
     if standing.phase == "iterate":
-        said = f"iterate: {iteration_text(standing, room=_ROOM)}"
+        said = f"iterate: {iteration_text(standing)}"
     else:
         said = f"{standing.phase}: {bytes_text(standing.sent_bytes)}"
     return f"{said} sent; waiting for {', '.join(awaited)}" if awaited else f"{said} sent"
