@@ -11,14 +11,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 import secfc
-from secfc.crypto import handshake, keystream, randomness
+from secfc.crypto import handshake
 from secfc.crypto.identity import Identity
-from secfc.crypto.randomness import MaskSource
 from secfc.drivers import in_process, post
 from secfc.drivers.setup import Setup
 from secfc.kernels import threads
-from secfc.kernels.threads import Threads, Turns, cores, parts
-from secfc.kernels.vectorised import VectorisedKernels
+from secfc.kernels.threads import Threads, cores, parts
 from secfc.kmeans import coded_distance
 from secfc.operations.beginning import in_range
 from secfc.protocol.job.limits import Limits
@@ -40,10 +38,7 @@ def no_thread_is_left():
 def small_pieces(monkeypatch):
     """A few rows are enough work for several threads, in many pieces."""
     monkeypatch.setattr(threads, "LEAST", 1)
-    monkeypatch.setattr(keystream, "ZEROS", memoryview(bytes(2048)))
     for module, name, value in (
-        (keystream, "_BLOCK_BYTES", 96),
-        (randomness, "_MOST_DRAWS", 64),
         (coded_distance, "_ANSWERED_ROWS", 32),
         (post, "LEAST", 1),
         (in_range, "_BLOCK_ROWS", 32),
@@ -120,18 +115,6 @@ def test_kernels_of_a_union_give_equal_values(small_pieces):
         assert np.array_equal(one, other)
 
 
-@pytest.mark.parametrize("size", [64, 129, 1000])
-def test_masks_are_the_same_and_so_is_what_is_drawn_after_them(size, small_pieces):
-    found = []
-    for many in COUNTS:
-        masks = MaskSource(bytes(32))
-        for p in (16760833, 10007):  # few and many draws are refused
-            drawn_now = masks.uniform(p, (size,), VectorisedKernels(Threads(many)))
-            found.append((p, drawn_now.tolist(), masks.position))
-    assert found[2:4] == found[:2]
-    assert found[4:] == found[:2]
-
-
 class TestThreads:
     def test_results_come_in_the_order_of_the_items(self):
         found = Threads(3).each(lambda item: item * item, range(50), size=1 << 30)
@@ -175,30 +158,6 @@ class TestThreads:
             Threads(3).each(work, range(10_000), size=1 << 30)
         assert raised.value.args == (10,)
         assert len(begun) < 10_000
-
-    def test_items_take_turns_in_their_order(self):
-        turns, order = Turns(), []
-
-        def work(item):
-            with turns.take(item):
-                order.append(item)
-
-        Threads(4).each(work, range(200), size=1 << 30, turns=turns)
-        assert order == list(range(200))
-
-    @pytest.mark.parametrize("within", [True, False])
-    def test_nobody_waits_for_a_turn_that_has_failed(self, within):
-        turns = Turns()
-
-        def work(item):
-            if item == 5 and not within:
-                raise ValueError(item)
-            with turns.take(item):
-                if item == 5:
-                    raise ValueError(item)
-
-        with pytest.raises(ValueError, match="5"):
-            Threads(4).each(work, range(100), size=1 << 30, turns=turns)
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
     def test_a_forked_process_starts_threads_of_its_own(self):

@@ -20,7 +20,7 @@ from secfc.crypto.channel import Channel, Channels
 from secfc.crypto.randomness import MaskSource
 from secfc.field.array_types import Floats
 from secfc.field.primes import primes_of
-from secfc.kernels import Kernels, choose
+from secfc.kernels import choose
 from secfc.kmeans.sets import random_partition
 from secfc.operations.beginning.rows import BLOCK
 from secfc.protocol.job.job import Job
@@ -78,10 +78,10 @@ class TimedMasks(MaskSource):
         super().__init__()
         self.seconds = 0.0
 
-    def uniform(self, p: int, shape: tuple[int, ...], kernels: Kernels | None = None) -> Floats:
+    def uniform(self, p: int, shape: tuple[int, ...]) -> Floats:
         """See `MaskSource.uniform`."""
         before = time.process_time()
-        masks = super().uniform(p, shape, kernels)
+        masks = super().uniform(p, shape)
         self.seconds += time.process_time() - before
         return masks
 
@@ -117,7 +117,7 @@ def share_once(job: Job, rows: Floats) -> Shared:
         for part, first in enumerate(range(0, len(own), step)):
             start = time.process_time()
             segments = code.segments(own[first : first + step], job.unit)
-            dealt = code.deal(with_covers(code, segments, masks, kernels), kernels)
+            dealt = code.deal(with_covers(code, segments, masks), kernels)
             made = time.process_time()
             payloads = [one.data for j, one in enumerate(dealt, 1) if j != client]
             sealed = [

@@ -23,7 +23,6 @@ from secfc.errors import SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
-from secfc.kernels.threads import Turns
 
 KEY_BYTES = 32
 _LABEL = b"secfc compare 2"
@@ -106,25 +105,14 @@ class ResidueStream(Guarded):
         self.check_process()
         if not packed.flags.c_contiguous:
             raise ValueError("the array is not contiguous")  # reshape would copy it
-        planes, turns = packed.reshape(len(primes), -1), Turns()
-
-        def of_piece(item: tuple[int, Bytes, int]) -> None:
-            number, part, p = item
-            spare = BYTES_PER_RESIDUE * spare_words(part.size // BYTES_PER_RESIDUE, p)
-            row = np.empty(part.size + spare, dtype=np.uint8)
-            with turns.take(number):
+        for plane, p in zip(packed.reshape(len(primes), -1), primes, strict=True):
+            for low in range(0, plane.size, _BLOCK_BYTES):
+                part = plane[low : low + _BLOCK_BYTES]
+                spare = BYTES_PER_RESIDUE * spare_words(part.size // BYTES_PER_RESIDUE, p)
+                row = np.empty(part.size + spare, dtype=np.uint8)
                 self._stream.update_into(ZEROS[: row.size], row.data)
                 _redraw(self._stream, row[: part.size], row[part.size :], p, self._kernels)
-            put(part, row[: part.size], p)
-
-        pieces = [
-            (plane[low : low + _BLOCK_BYTES], p)
-            for plane, p in zip(planes, primes, strict=True)
-            for low in range(0, plane.size, _BLOCK_BYTES)
-        ]
-        items = [(number, part, p) for number, (part, p) in enumerate(pieces)]
-        size = planes.size // BYTES_PER_RESIDUE
-        self._kernels.threads.each(of_piece, items, size=size, turns=turns)
+                put(part, row[: part.size], p)
 
 
 class BitStream(Guarded):

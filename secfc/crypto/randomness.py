@@ -4,7 +4,6 @@ Public choices (a random start) use a seeded NumPy generator elsewhere. Nothing 
 """
 
 import os
-from itertools import accumulate
 from math import prod
 
 import numpy as np
@@ -13,8 +12,6 @@ from numpy.typing import NDArray
 
 from secfc.errors import SecFCError
 from secfc.field.array_types import Floats
-from secfc.kernels.threads import Turns
-from secfc.kernels.vectorised import VectorisedKernels
 
 KEY_BYTES = 32
 _DRAW_BYTES = 4
@@ -64,26 +61,25 @@ class MaskSource(Guarded):
         self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
         self.position = 0  # used bytes of the keystream
 
-    def uniform(self, p: int, shape: tuple[int, ...], kernels: VectorisedKernels | None = None) -> Floats:
+    def uniform(self, p: int, shape: tuple[int, ...]) -> Floats:
         """Independent, uniform, centred residues modulo an odd prime below 2**24: |x| <= (p - 1)/2.
 
         Each draw is the low bits of a 32-bit word, as many as p has. It is kept if it is below p, so every
-        residue is equally likely. Subtracting the constant (p - 1)/2 preserves this. `kernels` do the
-        rejection, by default NumPy.
+        residue is equally likely. Subtracting the constant (p - 1)/2 preserves this.
         """
         self.check_process()
-        wanted = prod(shape)
         low_bits = (1 << p.bit_length()) - 1
-        accept = (kernels or VectorisedKernels()).accept
-        kept = np.empty(wanted, dtype=np.float64)
+        kept = np.empty(prod(shape), dtype=np.float64)
         filled = 0
-        if kernels is not None and kernels.threads.for_work(wanted) > 1:
-            filled = self._uniform(p, kept, kernels)
-        while filled < wanted:
-            missing = wanted - filled
+        while filled < kept.size:
+            missing = kept.size - filled
             # At worst half of the draws are rejected; with the primes of secfc.field.primes 1.2 %.
             draws = min(int(missing * (low_bits + 1) / p) + 16, _MOST_DRAWS)
-            filled += accept(self._next(_DRAW_BYTES * draws).view("<u4"), p, kept[filled:])
+            drawn = self._next(_DRAW_BYTES * draws).view("<u4") & np.uint32(low_bits)
+            accepted = drawn[drawn < p][:missing]
+            kept[filled : filled + accepted.size] = accepted
+            filled += accepted.size
+        kept -= (p - 1) // 2
         return kept.reshape(shape)
 
     def wide(self, shape: tuple[int, ...], *, nonzero: bool = False) -> NDArray[np.uint64]:
@@ -107,31 +103,6 @@ class MaskSource(Guarded):
         """`count` independent, uniform bytes."""
         self.check_process()
         return self._next(count).tobytes()
-
-    def _uniform(self, p: int, kept: Floats, kernels: VectorisedKernels) -> int:
-        """Draw the first residues in threads, only as many as certainly need whole draws; returns the count.
-
-        `uniform` makes `_MOST_DRAWS` draws while `least` or more are missing. No draw gives more than that.
-        """
-        low_bits = (1 << p.bit_length()) - 1
-        least = -(-(_MOST_DRAWS - 16) * p // (low_bits + 1)) + 1
-        draws, turns = (kept.size - least) // _MOST_DRAWS + 1, Turns()  # `kept` is longer than `least`
-
-        def accept(draw: int) -> Floats:
-            with turns.take(draw):
-                octets = self._next(_DRAW_BYTES * _MOST_DRAWS)
-            accepted = np.empty(_MOST_DRAWS)
-            return accepted[: kernels.accept(octets.view("<u4"), p, accepted)]
-
-        accepted = kernels.threads.each(accept, range(draws), size=kept.size, turns=turns)
-        ends = [*accumulate((one.size for one in accepted), initial=0)]
-
-        def keep(draw: int) -> None:
-            part = kept[ends[draw] : ends[draw + 1]]
-            part[...] = accepted[draw][: part.size]
-
-        kernels.threads.each(keep, range(draws), size=kept.size)
-        return min(ends[-1], kept.size)
 
     def _next(self, count: int) -> NDArray[np.uint8]:
         self.position += count

@@ -14,7 +14,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-from numba import carray, cfunc, float32, float64, int32, int64, njit, types, uint8, uint32, uint64, void
+from numba import carray, cfunc, float32, float64, int32, int64, njit, types, uint8, uint64, void
 
 from secfc.kernels import lanes
 from secfc.kernels.lanes import LANES, rent
@@ -48,7 +48,7 @@ INNER = 128
 EXACT = {"error_model": "numpy"}
 OPTIONS = {**EXACT, "fastmath": {"contract"}}
 
-OCTETS, WORDS, HALVES = types.CPointer(uint8), types.CPointer(uint64), types.CPointer(uint32)
+OCTETS, WORDS = types.CPointer(uint8), types.CPointer(uint64)
 FLOATS, SINGLES = types.CPointer(float64), types.CPointer(float32)
 INTS, SHORTS = types.CPointer(int64), types.CPointer(int32)
 

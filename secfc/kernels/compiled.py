@@ -30,7 +30,7 @@ _FILES = "client_loops", "comparing_loops", "gate_loops", "residue_loops", "serv
 _loops = loops(*(f"secfc.kernels.{name}" for name in _FILES))
 _read, _write = _loops.read, _loops.write
 
-_U8, _U32, _U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
+_U8, _U64 = np.dtype(np.uint8), np.dtype(np.uint64)
 _I32, _I64 = np.dtype(np.int32), np.dtype(np.int64)
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -352,14 +352,6 @@ class CompiledKernels(VectorisedKernels):
             out[0].shape[0],
             _write(out[1], _U64, 2),
             out[1].shape[0],
-        )
-
-    def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
-        low_bits = (1 << p.bit_length()) - 1
-        if low_bits >> 24:
-            raise ValueError(f"{p} is not below 2**24")
-        return int(
-            _loops.accept(_read(words, _U32, 1), words.size, low_bits, p, _write(kept, _F64, 1), kept.size)
         )
 
 

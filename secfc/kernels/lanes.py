@@ -119,24 +119,6 @@ def beyond(_, source, groups, p, found):
 
 
 @intrinsic
-def accept(_, words, low, p, half, kept):
-    """Whether the low bits of eight 32-bit words are below p. If so, float64 kept[:8] = these bits - half."""
-
-    def generate(context, builder, signature, arguments):
-        words, low, p, half, kept = arguments
-        masks, limits = (_broadcast(builder, builder.trunc(one, _I32), _INTEGERS) for one in (low, p))
-        bits = builder.and_(_load(builder, words, _INTEGERS), masks)
-        below = builder.bitcast(builder.icmp_signed("<", bits, limits), _I8)
-        every = builder.icmp_unsigned("==", below, _I8(0xFF))
-        with builder.if_then(every):
-            centred = builder.fsub(builder.sitofp(bits, _FLOATS), _broadcast(builder, half))
-            _store(builder, centred, kept)
-        return every
-
-    return types.boolean(types.uint64, types.int64, types.int64, types.float64, types.uint64), generate
-
-
-@intrinsic
 def lowest(_, bits):
     """Index of the lowest set bit of uint64 `bits`."""
 

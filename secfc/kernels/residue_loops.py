@@ -4,10 +4,10 @@
 """
 
 import numpy as np
-from numba import carray, int32, int64, njit, uint32, uint64, void
+from numba import carray, int64, njit, uint64, void
 
 from secfc.kernels import lanes
-from secfc.kernels.blocks import FLOATS, HALVES, INTS, LONG, OCTETS, OPTIONS, loop, unpack
+from secfc.kernels.blocks import INTS, LONG, OCTETS, OPTIONS, loop, unpack
 from secfc.kernels.lanes import LANES, release, rent
 
 
@@ -101,29 +101,3 @@ def add_masks(packed, octets, masks, p):
             totals[i] = (totals[i] + _word(words, i)) % p
         _squeeze(totals, b, packed[low : low + 3 * b])
     release(totals.ctypes.data)
-
-
-@loop(int64(HALVES, int64, int64, int64, FLOATS, int64))
-def accept(words, count, low_bits, p, kept, wanted):
-    """Write the low bits that are below p, centred, to `kept`. Returns how many, at most `wanted`."""
-    words, kept, filled, at = carray(words, count), carray(kept, wanted), 0, 0
-    half, low, limit = np.float64((p - 1) // 2), uint32(low_bits), int32(p)
-    source, target = uint64(words.ctypes.data), uint64(kept.ctypes.data)
-    # Eight at a time, as vectors, where all eight are below p.
-    while at + LANES <= count and filled + LANES <= wanted:
-        if lanes.accept(source + uint64(4 * at), low_bits, p, half, target + uint64(8 * filled)):
-            filled += LANES
-        else:
-            for i in range(LANES):
-                v = int32(words[at + i] & low)
-                if v < limit:
-                    kept[filled] = np.float64(v) - half
-                    filled += 1
-        at += LANES
-    while at < count and filled < wanted:
-        v = int32(words[at] & low)
-        if v < limit:
-            kept[filled] = np.float64(v) - half
-            filled += 1
-        at += 1
-    return filled

@@ -8,7 +8,8 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Self, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -30,45 +31,8 @@ def cores(processes: int = 1) -> int:
     return max(1, (there or 1) // processes)
 
 
-class _Left(Exception):  # noqa: N818 - internal: the error of another item is raised instead
-    """An item waits for another item that has failed."""
-
-
-class Turns:
-    """Lets threads that take the numbers 0, 1, ... enter a block one after another, in this order."""
-
-    def __init__(self) -> None:
-        self._next, self._left = 0, False
-        self._changed = threading.Condition()
-
-    def take(self, number: int) -> Self:
-        """Wait until all lower numbers have left the block that starts here."""
-        if self._next != number:
-            with self._changed:
-                self._changed.wait_for(lambda: self._left or self._next == number)
-                if self._left:
-                    raise _Left
-        return self
-
-    def __enter__(self) -> None:
-        """Begin the block."""
-
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        """Let the next number in, unless the block has failed."""
-        if kind is None:
-            with self._changed:
-                self._next += 1
-                self._changed.notify_all()
-
-    def leave(self) -> None:
-        """End all waiting: waiting threads raise `_Left`."""
-        with self._changed:
-            self._left = True
-            self._changed.notify_all()
-
-
 class Threads:
-    """Up to `count` threads, including the caller's; the roles in one process share them."""
+    """Up to `count` threads that work at a time; the roles in one process share them."""
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
@@ -82,54 +46,20 @@ class Threads:
         most = min(self.count, size // LEAST)
         return most if most > 1 and not getattr(self._working, "now", False) else 1
 
-    def each(
-        self,
-        work: Callable[[Item], Found],
-        items: Sequence[Item],
-        *,
-        size: int,
-        turns: Turns | None = None,
-    ) -> list[Found]:
+    def each(self, work: Callable[[Item], Found], items: Sequence[Item], *, size: int) -> list[Found]:
         """The result of `work` for each item, in order; `size` counts all residues or words together.
 
-        Items begin in order. `turns` are what they wait for. If items fail, the error of the first of
-        them is raised once all threads have ended. Items that have not begun by then are skipped.
+        Items begin in order. If items fail, the error of the first of them is raised once all threads have
+        ended. Items that have not begun by then are skipped.
         """
-        several = min(self.for_work(size), len(items)) if len(items) > 1 else 1
+        several = min(self.for_work(size), len(items))
         if several < 2:
             return [work(item) for item in items]
-        found: list[Found | None] = [None] * len(items)
-        errors: dict[int, BaseException] = {}
-        numbers = iter(range(len(items)))
+        with ThreadPoolExecutor(several, initializer=self._begin) as pool:
+            return list(pool.map(work, items))
 
-        def take() -> None:
-            self._working.now = True
-            try:
-                while not errors and (at := next(numbers, None)) is not None:
-                    try:
-                        found[at] = work(items[at])
-                    except BaseException as error:
-                        errors[at] = error
-                        if turns is not None:
-                            turns.leave()
-            finally:
-                self._working.now = False
-
-        others = [threading.Thread(target=take, daemon=True) for _ in range(several - 1)]
-        started = []
-        try:
-            for other in others:
-                other.start()
-                started.append(other)
-            take()
-        finally:
-            if turns is not None and errors:
-                turns.leave()
-            for other in started:
-                other.join()
-        for at in sorted(errors, key=lambda at: (isinstance(errors[at], _Left), at)):
-            raise errors[at]
-        return found  # type: ignore[return-value]
+    def _begin(self) -> None:
+        self._working.now = True
 
 
 ALONE = Threads()

@@ -1,7 +1,6 @@
 """The kernels as NumPy expressions, for small jobs and if nothing can be compiled."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
@@ -212,14 +211,6 @@ class VectorisedKernels:
     leaves = staticmethod(bitwise.leaves)
     gate_products = staticmethod(bitwise.gate_products)
     gates = staticmethod(bitwise.gates)
-
-    def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
-        """Write the words' low bits that are below p, minus (p - 1)/2, to `kept`. Returns how many."""
-        low_bits = words & np.uint32((1 << p.bit_length()) - 1)
-        accepted = low_bits[low_bits < p][: kept.size]
-        kept[: accepted.size] = accepted
-        kept[: accepted.size] -= (p - 1) // 2
-        return accepted.size
 
 
 def _weighed(answers: list[Bytes], weights: Floats, primes: tuple[int, ...], rows: slice, out: Floats) -> int:

@@ -198,10 +198,10 @@ class Owner:
         call, job, number = self._call, self._call.job, self._number
         if not self._rows.shape[0]:
             raise SecFCError(f"owner {number}: it has dealt its rows")
-        code, masks, kernels = call.code, MaskSource(), self._kernels
-        values = with_covers(code, code.segments(self._rows, job.unit), masks, kernels)
+        code = call.code
+        values = with_covers(code, code.segments(self._rows, job.unit), MaskSource())
         self._rows = self._rows[:0].copy()
-        dealt = enumerate(code.deal(values, kernels), 1)
+        dealt = enumerate(code.deal(values, self._kernels), 1)
         pieces = [self._channel(j).seal(_PIECE, part=0, payload=own.data).payload for j, own in dealt]
         digests = (hashlib.sha256(piece).digest() for piece in pieces)
         head = b"".join((_HEAD.pack(number, self._count, self._ephemeral), *digests))

@@ -15,7 +15,6 @@ import numpy as np
 from secfc.crypto.randomness import MaskSource
 from secfc.field.array_types import Floats
 from secfc.field.residues import BLOCK, reduce
-from secfc.kernels import Kernels
 from secfc.sharing.codewords import Codewords
 
 COVERS = 6
@@ -25,14 +24,14 @@ WIDTH = BLOCK // 2
 _WORD = np.dtype("<i4")
 
 
-def with_covers(code: Codewords, segments: Floats, masks: MaskSource, kernels: Kernels) -> Floats:
+def with_covers(code: Codewords, segments: Floats, masks: MaskSource) -> Floats:
     """Segments, shape (P, ell, size), and those of covers, with masks: (P, ell + t, size + COVERS)."""
     size = segments.shape[2]
     values = np.empty((len(code.primes), code.narrow, size + COVERS))
     values[:, : code.ell, :size] = segments
     for of_prime, p in zip(values, code.primes, strict=True):
-        of_prime[: code.ell, size:] = masks.uniform(p, (code.ell, COVERS), kernels)
-        of_prime[code.ell :] = masks.uniform(p, (code.t, size + COVERS), kernels)
+        of_prime[: code.ell, size:] = masks.uniform(p, (code.ell, COVERS))
+        of_prime[code.ell :] = masks.uniform(p, (code.t, size + COVERS))
     return values
 
 

@@ -171,37 +171,3 @@ class TestWeigh:
         ):
             with pytest.raises(ValueError, match="do not fit"):
                 COMPILED.weigh(answers, weights, primes, np.empty(shape, dtype=np.uint8))
-
-
-class TestAccept:
-    def accepted(self, kernels: Kernels, words: np.ndarray, p: int, room: int) -> tuple[int, list[float]]:
-        kept = Guarded((room,), np.float64)
-        kept.array[...] = 0.5
-        count = kernels.accept(words, p, kept.array)
-        assert type(count) is int
-        assert (kept.check()[count:] == 0.5).all()
-        return count, kept.array[:count].tolist()
-
-    @pytest.mark.parametrize("p", [3, 5, 7, 11, 13, 131, 257, 8388593, *MODULI])
-    @pytest.mark.parametrize("room", [0, 1, 7, 1000, 5000])
-    def test_words_whose_low_bits_are_below_p_are_kept_in_order(self, p: int, room: int) -> None:
-        words = np.random.default_rng(p).integers(0, 2**32, 2000, dtype=np.uint32)
-        mask = (1 << p.bit_length()) - 1
-        expected = [v - (p - 1) // 2 for word in words.tolist() if (v := word & mask) < p][:room]
-        for kernels in BOTH:
-            assert self.accepted(kernels, words, p, room) == (len(expected), expected)
-
-    @pytest.mark.parametrize("p", [3, 5, 7, *MODULI])
-    def test_the_edges_of_the_range(self, p: int) -> None:
-        mask = (1 << p.bit_length()) - 1
-        edges = [0, p - 1, p, mask, mask + 1, 2**32 - 1, p + mask + 1, p - 1 + mask + 1]
-        words = np.array(edges, dtype=np.uint32)
-        half = (p - 1) // 2
-        expected = [v - half for word in words.tolist() if (v := word & mask) < p]
-        assert expected[:2] == [-half, half]
-        for kernels in BOTH:
-            assert self.accepted(kernels, words, p, 8) == (len(expected), expected)
-
-    @each_kernels
-    def test_no_word_may_be_accepted(self, kernels: Kernels) -> None:
-        assert self.accepted(kernels, np.full(9, 2**32 - 1, dtype=np.uint32), 5, 3) == (0, [])

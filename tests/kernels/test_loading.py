@@ -139,7 +139,3 @@ class TestChecksOfShapes:
     def test_gates_that_lack_two_wires(self):
         with pytest.raises(ValueError, match="products do not fit"):
             self.kernels.gate_products(self.words(0, 1), self.words(2, 1), 4, self.words(1, 1, 1))
-
-    def test_numbers_that_are_too_large(self):
-        with pytest.raises(ValueError, match=r"not below 2\*\*24"):
-            self.kernels.accept(np.zeros(1, dtype=np.uint32), 1 << 24, np.zeros(1))

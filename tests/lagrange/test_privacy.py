@@ -181,7 +181,7 @@ class TestStatistics:
         found = []
         for _ in range(parts):
             segments = code.segments(np.full((self.M // parts, 1), value), job.unit)
-            found.append(unpack(code.deal(with_covers(code, segments, masks, choose(1)), choose(1))))
+            found.append(unpack(code.deal(with_covers(code, segments, masks), choose(1))))
         planes = np.concatenate([one[..., :-COVERS] for one in found], axis=-1)
         return {j: list(planes[j - 1]) for j in range(1, 6)}
 

@@ -24,7 +24,6 @@ from secfc.crypto import channel, keystream
 from secfc.crypto.randomness import MaskSource
 from secfc.drivers.in_process import run_in_process
 from secfc.field.primes import primes_of
-from secfc.kernels import choose
 from secfc.protocol.client import Client
 from secfc.protocol.job.cases import Union as UnionRows
 from secfc.protocol.server import Server
@@ -284,7 +283,7 @@ class TestTheRecords:
     def share(self, value, position=0):
         code, masks = Codewords(n=3, t=1, ell=1, primes=primes_of(2)), MaskSource(bytes(32))
         masks.position = position
-        return with_covers(code, np.full((2, 1, 6), float(value)), masks, choose(1))
+        return with_covers(code, np.full((2, 1, 6), float(value)), masks)
 
     def test_show_a_mask_used_for_other_rows(self, uses):
         self.share(0)

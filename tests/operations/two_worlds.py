@@ -71,7 +71,7 @@ class Drawn:
         step = self._me.step + (not self._me.inside)  # what is drawn between steps is for the next one
         return np.array([self._me.world.mask(one, step) for one in places], dtype=np.float64).reshape(shape)
 
-    def uniform(self, p, shape, kernels=None):
+    def uniform(self, p, shape):
         return self._next(shape)
 
     def fill(self, out, primes):

@@ -47,9 +47,8 @@ MUTANTS = (
     Mutant(
         "reused mask",
         "secfc.sharing.proof",
-        "of_prime[code.ell :] = masks.uniform(p, (code.t, size + COVERS), kernels)",
-        "of_prime[code.ell :] = vars(masks).setdefault((p, size), "
-        "masks.uniform(p, (code.t, size + COVERS), kernels))",
+        "of_prime[code.ell :] = masks.uniform(p, (code.t, size + COVERS))",
+        "of_prime[code.ell :] = vars(masks).setdefault((p, size), masks.uniform(p, (code.t, size + COVERS)))",
     ),
     Mutant(
         "tie the other way",
@@ -84,7 +83,7 @@ MUTANTS = (
     Mutant(
         "no masks",
         "secfc.sharing.proof",
-        "of_prime[code.ell :] = masks.uniform(p, (code.t, size + COVERS), kernels)",
+        "of_prime[code.ell :] = masks.uniform(p, (code.t, size + COVERS))",
         "of_prime[code.ell :] = 0",
     ),
     Mutant(

@@ -46,9 +46,9 @@ class CountedMasks(MaskSource):
         super().__init__()
         self.drawn = 0
 
-    def uniform(self, p: int, shape: tuple[int, ...], kernels: Any = None) -> Any:
+    def uniform(self, p: int, shape: tuple[int, ...]) -> Any:
         self.drawn += int(np.prod(shape))
-        return super().uniform(p, shape, kernels)
+        return super().uniform(p, shape)
 
 
 class Wire:

@@ -139,7 +139,7 @@ def added_rows(
 
 def _covers(me: Party, count: int) -> Floats:
     """Fresh ones, shape (ell, count), modulo the first prime."""
-    return me.masks.uniform(me.code.primes[0], (me.code.ell, count), me.kernels)
+    return me.masks.uniform(me.code.primes[0], (me.code.ell, count))
 
 
 def _segments(me: Party, own: OwnRows, rows: slice, unit: Fraction, mine: Floats) -> Floats:

@@ -207,7 +207,7 @@ def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None
     """Deal. Return the digest that everybody is told, and a holder's own shares."""
     code, layout = me.code, _Layout.of(me, segments.shape[2], task.zeros)
     pieces, shape = np.empty((code.n, layout.end), dtype=np.uint8), (code.n, len(code.primes), -1)
-    every = [with_covers(code, segments, me.masks, me.kernels)]
+    every = [with_covers(code, segments, me.masks)]
     code.deal(every[0], me.kernels, pieces[:, layout.proof : layout.shared].reshape(shape))
     if task.zeros:
         every.append(me.uniform(code.wide - code.ell, task.zeros + COVERS))

@@ -135,7 +135,7 @@ class Party:
 
     def uniform(self, count: int, size: int) -> Floats:
         """Fresh uniform residues, shape (P, count, size)."""
-        return np.stack([self.masks.uniform(p, (count, size), self.kernels) for p in self.code.primes])
+        return np.stack([self.masks.uniform(p, (count, size)) for p in self.code.primes])
 
     def public(self, values: Ints) -> Shared:
         """Shares of public integers: every segment of each is the same, so the integers themselves."""
