@@ -4,7 +4,7 @@
 """
 
 import numpy as np
-from numba import carray, int64, njit, uint64, void
+from numba import carray, int64, uint64, void
 
 from secfc.kernels import lanes
 from secfc.kernels.blocks import (
@@ -14,10 +14,8 @@ from secfc.kernels.blocks import (
     INTS,
     LONG,
     OCTETS,
-    OPTIONS,
     PAIR,
     ROUND,
-    SHORTS,
     SINGLES,
     STRIDE,
     lines,
@@ -29,9 +27,6 @@ from secfc.kernels.blocks import (
     unpack,
 )
 from secfc.kernels.lanes import LANES, TILE, release, rent
-
-_SORTED = 4096
-"""Rows sorted by set at a time: a column of them, 16 KiB of float32, fits in an L1 cache."""
 
 
 @loop(void(FLOATS, int64, int64, int64, FLOATS, int64, int64, int64, int64, int64, OCTETS, int64))
@@ -103,71 +98,6 @@ def store(packed, count, width, rows, primes, shares, capacity, start):
     release(norms.ctypes.data)
 
 
-@njit(**OPTIONS)
-def _gathered(column, rows):
-    """Sum of some entries of a column. With four partial sums, additions do not wait for each other."""
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    whole = rows.size // 4 * 4
-    for j in range(0, whole, 4):
-        s0 += column[np.uint32(rows[j])]
-        s1 += column[np.uint32(rows[j + 1])]
-        s2 += column[np.uint32(rows[j + 2])]
-        s3 += column[np.uint32(rows[j + 3])]
-    for j in range(whole, rows.size):
-        s0 += column[np.uint32(rows[j])]
-    return (s0 + s1) + (s2 + s3)
-
-
-@njit(**OPTIONS)
-def _sort_by_set(sets, order, ends):
-    """Order the rows of a block by set, -1 first. Set h is then between ends[h] and ends[h + 1]."""
-    for h in range(ends.size):
-        ends[h] = 0
-    for i in range(sets.size):
-        ends[sets[i] + 1] += 1
-    total = 0
-    for h in range(ends.size):
-        count = ends[h]
-        ends[h] = total
-        total += count
-    for i in range(sets.size):
-        h = sets[i] + 1
-        order[ends[h]] = i
-        ends[h] += 1
-
-
-@njit(**OPTIONS)
-def _within(numbers, least, bound):
-    """Whether all numbers are at least `least` and below `bound`."""
-    lowest, highest = np.int64(least), np.int64(least) - 1
-    for i in range(numbers.size):
-        lowest, highest = min(lowest, np.int64(numbers[i])), max(highest, np.int64(numbers[i]))
-    return lowest == least and highest < bound
-
-
-@loop(int64(SINGLES, int64, int64, SHORTS, FLOATS, int64))
-def set_sums(shares, columns, m, sets, sums, k):
-    """sums[h] += shares of the rows in set h. Returns 0 and does nothing if there is no such set.
-
-    Shapes (columns, m), (m,) and (k, columns).
-    """
-    shares, sets, sums = carray(shares, (columns, m)), carray(sets, m), carray(sums, (k, columns))
-    if not _within(sets, -1, k):
-        return 0
-    order = carray(rent(4 * _SORTED), _SORTED, np.int32)
-    ends = carray(rent(8 * (k + 1)), k + 1, np.int64)
-    for start in range(0, m, _SORTED):
-        b = min(_SORTED, m - start)
-        _sort_by_set(sets[start : start + b], order, ends)
-        for c in range(columns):
-            column = shares[c, start : start + b]
-            for h in range(k):
-                sums[h, c] += _gathered(column, order[ends[h] : ends[h + 1]])
-    release(order.ctypes.data)
-    release(ends.ctypes.data)
-    return 1
-
-
 @loop(void(SINGLES, int64, int64, FLOATS, int64, int64, FLOATS))
 def weighted_sums(shares, columns, m, weights, k, p, sums):
     """sums[h, c] = the sum over rows of weights[h] shares[c], reduced.
@@ -209,39 +139,6 @@ def weighted_sums(shares, columns, m, weights, k, p, sums):
     for room in (rows, lines):
         release(room.ctypes.data)
     release(parts.ctypes.data)
-
-
-@loop(int64(SINGLES, int64, int64, INTS, SHORTS, SHORTS, int64, FLOATS, int64))
-def move_rows(shares, columns, m, rows, old, new, moved, sums, k):
-    """Subtract rows from the sums of their old sets and add them to those of the new, in ascending order.
-
-    Shapes (columns, m), (moved,) three times, and (k, columns). Returns 0 and does nothing if a row or a set
-    does not exist.
-    """
-    shares, sums = carray(shares, (columns, m)), carray(sums, (k, columns))
-    rows, old, new = carray(rows, moved), carray(old, moved), carray(new, moved)
-    if not _within(rows, 0, m) or not _within(old, -1, k) or not _within(new, -1, k):
-        return 0
-    grouped = columns // LANES * LANES
-    nowhere = lines(1, LANES)
-    skipped, start = uint64(nowhere.ctypes.data), uint64(sums.ctypes.data)
-    for c in range(0, grouped, LANES):
-        address = uint64(shares[c:].ctypes.data)
-        place = start + uint64(8 * c)
-        for j in range(moved):
-            source = place + uint64(8 * columns * old[j]) if old[j] >= 0 else skipped
-            target = place + uint64(8 * columns * new[j]) if new[j] >= 0 else skipped
-            lanes.move(address, 4 * m, rows[j], source, target)
-    release(nowhere.ctypes.data)
-    for c in range(grouped, columns):
-        column = shares[c]
-        for j in range(moved):
-            value = np.float64(column[rows[j]])
-            if old[j] >= 0:
-                sums[old[j], c] -= value
-            if new[j] >= 0:
-                sums[new[j], c] += value
-    return 1
 
 
 @loop(

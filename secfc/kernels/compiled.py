@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.field.array_types import Floats, Ints, Labels, Shares
+from secfc.field.array_types import Floats, Ints, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels.gates import wires_of
 from secfc.kernels.interface import Bytes, Compared, Words
@@ -81,35 +81,14 @@ class CompiledKernels(VectorisedKernels):
             start,
         )
 
-    def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
-        sums = np.zeros((k, shares.shape[0]))
-        of_shares, to = (_read(shares, _F32, 2), *shares.shape), (_write(sums, _F64, 2), k)
-        if sets.shape != shares.shape[1:] or not _loops.set_sums(*of_shares, _read(sets, _I32, 1), *to):
-            raise ValueError("sets do not fit the shares or their number")
+    def weighted_sums(self, shares: Shares, weights: Floats, p: int) -> Floats:
+        columns, m = shares.shape
+        if weights.shape[1] != m:
+            raise ValueError("weights do not fit the shares")  # the loop checks no bounds
+        sums = np.empty((weights.shape[0], columns))
+        of_shares, of_weights = (_read(shares, _F32, 2), columns, m), (_read(weights, _F64, 2), len(weights))
+        _loops.weighted_sums(*of_shares, *of_weights, p, _write(sums, _F64, 2))
         return sums
-
-    def weighted_sums(self, shares: Shares, weights: Floats, primes: tuple[int, ...]) -> Floats:
-        count, columns, m = shares.shape
-        if weights.shape[::2] != (count, m) or len(primes) != count:
-            raise ValueError("weights or primes do not fit the shares")  # the loop checks no bounds
-        sums = np.empty((count, weights.shape[1], columns))
-        for held, factors, p, out in zip(shares, weights, primes, sums, strict=True):
-            of_shares, of_weights = (
-                (_read(held, _F32, 2), columns, m),
-                (_read(factors, _F64, 2), len(factors)),
-            )
-            _loops.weighted_sums(*of_shares, *of_weights, p, _write(out, _F64, 2))
-        return sums
-
-    def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
-        of_shares, moved = (_read(shares, _F32, 2), *shares.shape), rows.size
-        moves = _read(rows, _I64, 1), _read(old, _I32, 1), _read(new, _I32, 1), moved
-        if (
-            not rows.shape == old.shape == new.shape
-            or sums.shape[1] != shares.shape[0]
-            or not _loops.move_rows(*of_shares, *moves, _write(sums, _F64, 2), sums.shape[0])
-        ):
-            raise ValueError("rows, sets or sums do not fit the shares")
 
     def prepare(self, matrices: Floats, constants: Floats) -> tuple[Floats, Floats]:
         # Both are padded with zeros to multiples of four.

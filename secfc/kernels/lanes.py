@@ -204,28 +204,6 @@ def squeeze(_, source, groups, target):
     return types.void(types.uint64, types.int64, types.uint64), generate
 
 
-@intrinsic
-def move(_, column, line, row, old, new):
-    """float64 old[:8] -= and new[:8] += a row of eight float32 columns, which are `line` bytes apart."""
-
-    def generate(context, builder, signature, arguments):
-        column, line, row, old, new = arguments
-        kind = ir.VectorType(ir.FloatType(), LANES)
-        values = ir.Constant(kind, ir.Undefined)
-        place = builder.add(column, builder.mul(row, _I64(4)))
-        for lane in range(LANES):
-            value = _load(builder, place, ir.FloatType())
-            values = builder.insert_element(values, value, ir.Constant(_I32, lane))
-            place = builder.add(place, line)
-        wide = builder.fpext(values, _FLOATS)
-        _store(builder, builder.fsub(_load(builder, old, _FLOATS), wide), old)
-        _store(builder, builder.fadd(_load(builder, new, _FLOATS), wide), new)
-        return context.get_dummy_value()
-
-    word = types.uint64
-    return types.void(word, types.int64, types.int64, word, word), generate
-
-
 def _function(builder, name, result, *arguments):
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, arguments), name)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc.field.array_types import Floats, Ints, Labels, Shares
+from secfc.field.array_types import Floats, Ints, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, triples, unpack
 from secfc.field.residues import BLOCK, centre, matmul, reduce, squared_norms
@@ -50,36 +50,16 @@ class VectorisedKernels:
             held[:-1, start:stop] = residues
             held[-1, start:stop] = squared_norms(residues, p)
 
-    def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
-        """Sum of the shares in each set, unreduced, shape (k, width + 1); -1 is no set.
+    def weighted_sums(self, shares: Shares, weights: Floats, p: int) -> Floats:
+        """Sums over the rows of weight times share, reduced, shape (k, width + 1).
 
-        Exact: fewer than 2**29 terms below 2**24.
+        Reduced shares have shape (width + 1, m), reduced weights (k, m).
         """
-        sums = np.zeros((k, shares.shape[0]))
-        step = max(1, _BLOCK_ELEMENTS // max(k, shares.shape[0]))
-        clusters = np.arange(k)[:, np.newaxis]
-        for start in range(0, shares.shape[1], step):
-            member = (sets[start : start + step] == clusters).astype(np.float64)
-            sums += member @ shares[:, start : start + step].T.astype(np.float64)
-        return sums
-
-    def weighted_sums(self, shares: Shares, weights: Floats, primes: tuple[int, ...]) -> Floats:
-        """Sums over the rows of weight times share, reduced, shape (P, k, width + 1).
-
-        Centred shares have shape (P, width + 1, m), reduced weights (P, k, m).
-        """
-        moduli = np.array(primes)[:, np.newaxis, np.newaxis]
-        sums = np.zeros((len(primes), weights.shape[1], shares.shape[1]))
-        for start in range(0, shares.shape[2], BLOCK):
+        sums = np.zeros((weights.shape[0], shares.shape[0]))
+        for start in range(0, shares.shape[1], BLOCK):
             part = slice(start, start + BLOCK)
-            values = shares[..., part].astype(np.float64)
-            sums += reduce(weights[..., part] @ values.swapaxes(1, 2), moduli)
-        return reduce(sums, moduli)
-
-    def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
-        """Update `set_sums` in place for rows that moved from set `old` to set `new`."""
-        moved = np.ascontiguousarray(shares[:, rows])
-        sums += self.set_sums(moved, new, sums.shape[0]) - self.set_sums(moved, old, sums.shape[0])
+            sums += reduce(weights[:, part] @ shares[:, part].T.astype(np.float64), p)
+        return reduce(sums, p)
 
     def prepare(self, matrices: Floats, constants: Floats) -> tuple[Floats, Floats]:
         """Prepare the arguments of `answer` for each prime: reduced, (P, k, width + 1) and (P, k)."""

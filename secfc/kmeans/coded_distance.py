@@ -17,8 +17,8 @@ from secfc.field.residues import reduce, squared_norms
 from secfc.kernels import Kernels
 from secfc.kernels.threads import parts
 
-_FEW = 2
-"""If fewer than one row in this many moved, sums are updated by the moved rows only."""
+_MEMBERS = 1 << 18
+"""Memberships of rows in sets at a time: 2 MiB of float64."""
 
 
 _ANSWERED_ROWS = 768
@@ -38,8 +38,9 @@ class CodedPoints:
     def __init__(self, *, shares: Shares, primes: tuple[int, ...], k: int, kernels: Kernels) -> None:
         self._shares, self._primes, self._kernels = shares, primes, kernels
         self._moduli = np.array(primes, dtype=np.float64)[:, np.newaxis]
-        self._sums = np.empty((len(primes), k, shares.shape[1]))
-        self._summed: dict[int, Labels] = {}  # of which sets the sums are, by prime
+        self._sums = np.zeros((len(primes), k, shares.shape[1]))
+        nobody: Labels = np.full(shares.shape[2], -1, dtype=np.int32)
+        self._summed = [nobody] * len(primes)  # of which sets the sums are, by prime
         self._questions: list[tuple[Floats, Floats]] = []
         self._asked = 0
 
@@ -59,7 +60,7 @@ class CodedPoints:
             asked = list(about)
             sums, sizes = sums[:, asked], sizes[asked]
         self._asked = sizes.size
-        centres = reduce(sums[:, : self._asked], primes[..., np.newaxis])
+        centres = sums[:, : self._asked]
         scales = reduce(sizes.astype(np.float64), primes)
         constants = squared_norms(centres[..., :-1].swapaxes(1, 2), primes)
         products = centres * (-2.0 * scales)[..., np.newaxis]  # below 2**48
@@ -87,12 +88,12 @@ class CodedPoints:
         return packed
 
     def _sum(self, index: int, sets: Labels) -> None:
-        """Keep the exact sums of the shares in each set, (k, width + 1), modulo a prime."""
-        shares, sums = self._shares[index], self._sums[index]
-        before, self._summed[index] = self._summed.get(index), sets
-        if before is not None:
-            moved = (before != sets).nonzero()[0]
-            if moved.size * _FEW < sets.size:
-                self._kernels.move_rows(shares, moved, before[moved], sets[moved], sums)
-                return
-        sums[...] = self._kernels.set_sums(shares, sets, len(sums))
+        """Update the sums of shares in each set, (k, width + 1), modulo a prime, by the rows that moved."""
+        p, sums, clusters = self._primes[index], self._sums[index], np.arange(self._sums.shape[1])[:, None]
+        before, self._summed[index] = self._summed[index], sets
+        moved, step = (before != sets).nonzero()[0], max(1, _MEMBERS // len(sums))
+        for low in range(0, moved.size, step):
+            rows = moved[low : low + step]
+            change = (sets[rows] == clusters).astype(np.float64) - (before[rows] == clusters)
+            moves = self._kernels.weighted_sums(self._shares[index].take(rows, axis=1), change, p)
+            sums[...] = reduce(sums + moves, p)

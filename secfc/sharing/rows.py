@@ -69,8 +69,8 @@ class Rows:
         """<sum over i of b_i f_i> of [b], shape (k, m): the product, shape (k, width)."""
         found = None
         if self._shares is not None and sets.residues is not None:
-            weights = np.ascontiguousarray(sets.residues)
-            found = self._kernels.weighted_sums(self._shares, weights, self.primes)[..., :-1]
+            every = zip(self._shares, np.ascontiguousarray(sets.residues), self.primes, strict=True)
+            found = np.stack([self._kernels.weighted_sums(*one)[:, :-1] for one in every])
         return Shared(self.primes, (sets.shape[0], self.width), found, wide=True)
 
     def affine(

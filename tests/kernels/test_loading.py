@@ -67,25 +67,9 @@ class TestChecksOfShapes:
     def words(*shape: int) -> np.ndarray:
         return np.zeros(shape, dtype=np.uint64)
 
-    @pytest.mark.parametrize(
-        ("rows", "old", "new"),
-        [([5], [0], [1]), ([-1], [0], [1]), ([0], [0], [2]), ([0], [2], [0]), ([0, 1], [0], [1])],
-    )
-    def test_rows_and_sets_that_move(self, rows, old, new):
-        shares, sums = np.zeros((3, 5), dtype=np.float32), np.zeros((2, 3))
-        given = np.array(rows), np.array(old, dtype=np.int32), np.array(new, dtype=np.int32)
+    def test_weights_of_sums(self):
         with pytest.raises(ValueError, match="do not fit the shares"):
-            self.kernels.move_rows(shares, *given, sums)
-
-    @pytest.mark.parametrize(("rows", "primes"), [(4, (7,)), (2, (7,)), (3, (7, 5)), (3, ())])
-    def test_weights_of_sums(self, rows, primes):
-        with pytest.raises(ValueError, match="do not fit the shares"):
-            self.kernels.weighted_sums(np.zeros((1, 2, 3), np.float32), np.zeros((1, 2, rows)), primes)
-
-    @pytest.mark.parametrize("sets", [[0, 2, 0], [-2, 0, 0], [0, 0]])
-    def test_sets_that_are_summed(self, sets):
-        with pytest.raises(ValueError, match="do not fit the shares"):
-            self.kernels.set_sums(np.zeros((2, 3), dtype=np.float32), np.array(sets, dtype=np.int32), 2)
+            self.kernels.weighted_sums(np.zeros((2, 3), np.float32), np.zeros((2, 4)), 7)
 
     def test_residues_that_are_no_words(self):
         planes = np.zeros((2, 1, 4), dtype=np.uint8)
