@@ -17,7 +17,6 @@ from secfc.drivers import in_process, post
 from secfc.drivers.setup import Setup
 from secfc.kernels import threads
 from secfc.kernels.threads import Threads, cores, parts
-from secfc.kmeans import coded_distance
 from secfc.operations.beginning import in_range
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
@@ -39,7 +38,6 @@ def small_pieces(monkeypatch):
     """A few rows are enough work for several threads, in many pieces."""
     monkeypatch.setattr(threads, "LEAST", 1)
     for module, name, value in (
-        (coded_distance, "_ANSWERED_ROWS", 32),
         (post, "LEAST", 1),
         (in_range, "_BLOCK_ROWS", 32),
     ):

@@ -100,31 +100,6 @@ def lines(count, length):
 
 
 @njit(**OPTIONS)
-def product(x, first, last, matrix, constant, z, b):
-    """z[h, :b] = constant[h] + sum over columns c in [first, last) of matrix[h, c] x[c - first, :b].
-
-    The number of matrix rows is a multiple of four. x and z have equally many columns. They are computed
-    sixteen at a time, up to a multiple of PAIR.
-    """
-    weights, length = uint64(matrix[:, first:].ctypes.data), x.shape[1]
-    for low in range(0, b, PAIR):
-        at = uint64(x.ctypes.data) + uint64(8 * low)
-        lanes.multiply(
-            weights,
-            matrix.shape[1],
-            last - first,
-            at,
-            length,
-            uint64(constant.ctypes.data),
-            uint64(z.ctypes.data) + uint64(8 * low),
-            length,
-            matrix.shape[0] // 4,
-            at + uint64(8 * PAIR),
-            8 * length,
-        )
-
-
-@njit(**OPTIONS)
 def product_of_shares(shares, first, last, start, b, x, matrix, constant, z):
     """As `product`, of shares[first:last, start : start + b], in float32.
 

@@ -21,43 +21,11 @@ from secfc.kernels.blocks import (
     lines,
     loop,
     pack,
-    product,
     product_of_shares,
     reduce_into,
     unpack,
 )
 from secfc.kernels.lanes import LANES, TILE, release, rent
-
-
-@loop(void(FLOATS, int64, int64, int64, FLOATS, int64, int64, int64, int64, int64, OCTETS, int64))
-def encode(values, coded, width, rows, basis, padded_n, padded, p, start, stop, out, n):
-    """Pack columns [start, stop) of basis @ values modulo p. The basis is padded to multiples of four.
-
-    Shapes (coded, width, rows), (padded_n, padded) and (n, width, 3 * rows).
-    """
-    values, basis = carray(values, (coded, width, rows)), carray(basis, (padded_n, padded))
-    out = carray(out, (n, width, 3 * rows))
-    x, z, total = lines(padded, STRIDE), lines(padded_n, STRIDE), lines(padded_n, STRIDE)
-    zeros = lines(1, padded_n + LANES)
-    zero = zeros[0]
-    single = padded <= INNER
-    for c in range(start, stop):
-        for low in range(0, rows, BLOCK):
-            b = min(BLOCK, rows - low)
-            for u in range(coded):
-                source, target = values[u, c, low : low + b], x[u]
-                for i in range(b):
-                    target[i] = source[i]
-            for first in range(0, padded, INNER):
-                last = min(padded, first + INNER)
-                product(x[first:last], first, last, basis, zero, z, b)
-                if not single:
-                    reduce_into(z, b, p, total, first == 0)
-            done = z if single else total
-            for j in range(n):
-                pack(done[j], b, p, out[j, c, 3 * low : 3 * (low + b)])
-    for room in (x, z, total, zeros):
-        release(room.ctypes.data)
 
 
 @loop(void(OCTETS, int64, int64, int64, INTS, SINGLES, int64, int64))

@@ -40,26 +40,6 @@ class CompiledKernels(VectorisedKernels):
 
     name = "compiled"
 
-    def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
-        padded = _padded(basis)
-
-        def encode(columns: slice) -> None:
-            _loops.encode(
-                _read(values, _F64, 3),
-                *values.shape,
-                _read(padded, _F64, 2),
-                *padded.shape,
-                p,
-                columns.start,
-                columns.stop,
-                _write(out, _U8, 3),
-                out.shape[0],
-            )
-
-        _check_coded(values, basis.shape, out)
-        columns = parts(values.shape[1], _PIECES * self.threads.for_work(values.size))
-        self.threads.each(encode, columns, size=values.size)
-
     def store(self, packed: Bytes, primes: tuple[int, ...], shares: Shares, start: int) -> None:
         count, width, octets = packed.shape
         # The loop checks no bounds.
@@ -90,46 +70,31 @@ class CompiledKernels(VectorisedKernels):
         _loops.weighted_sums(*of_shares, *of_weights, p, _write(sums, _F64, 2))
         return sums
 
-    def prepare(self, matrices: Floats, constants: Floats) -> tuple[Floats, Floats]:
-        # Both are padded with zeros to multiples of four.
-        padded = _padded(matrices)
-        behind = np.zeros(padded.shape[:2])
-        behind[:, : constants.shape[1]] = constants
-        return padded, behind
-
-    def answer(
-        self,
-        shares: Shares,
-        rows: slice,
-        matrix: Floats,
-        constant: Floats,
-        p: int,
-        out: Bytes,
-        first: int,
+    def affine(
+        self, shares: Shares, rows: slice, matrix: Floats, constant: Floats, p: int, out: Bytes
     ) -> None:
-        k, columns = matrix.shape
-        rows, first = slice(index(rows.start), index(rows.stop)), index(first)  # NumPy's integers may wrap
-        # The loop checks no bounds: it would read beyond the end of a matrix that was not prepared.
-        if k % _FOUR or columns % _FOUR or constant.shape != (k,) or columns < shares.shape[0]:
-            raise ValueError("matrix and constant must be prepared for these shares")
-        if (
-            not 0 <= first <= rows.start <= rows.stop <= shares.shape[1]
-            or not out.shape[0] <= k
-            or not out.shape[1] >= 3 * (rows.stop - first)
-        ):
+        (columns, m), k = shares.shape, len(matrix)
+        start, stop = index(rows.start), index(rows.stop)  # NumPy's integers may wrap
+        # The loop checks no bounds.
+        if matrix.shape != (k, columns) or constant.shape != (k,):
+            raise ValueError("matrix and constant do not fit the shares")
+        if not 0 <= start <= stop <= m or out.shape != (k, 3 * (stop - start)):
             raise ValueError("rows do not fit the shares or the buffer")
+        padded = np.zeros((-(-k // _FOUR) * _FOUR, columns + 1))
+        padded[:k, :columns], padded[:k, columns] = matrix, constant
+        matrix, constant = np.ascontiguousarray(padded[:, :columns]), np.ascontiguousarray(padded[:, columns])
         _loops.answer(
             _read(shares, _F32, 2),
             *shares.shape,
-            rows.start,
-            rows.stop,
+            start,
+            stop,
             _read(matrix, _F64, 2),
             *matrix.shape,
             _read(constant, _F64, 1),
             p,
             _write(out, _U8, 2),
             *out.shape,
-            first,
+            start,
         )
 
     def refused(self, packed: Bytes, primes: tuple[int, ...]) -> int:
@@ -366,13 +331,6 @@ def _addresses(
     return shape, np.array(begins, dtype=np.uint64)
 
 
-def _check_coded(values: Floats, basis: tuple[int, ...], out: Bytes) -> None:
-    """Refuse arrays that do not fit together, since the loops check no bounds."""
-    coded, width, rows = values.shape
-    if coded != basis[1] or out.shape != (basis[0], width, 3 * rows):
-        raise ValueError("values, basis and the buffer do not fit")
-
-
 def _check_leaves(bits: Words, start: int, products: Words) -> None:
     """The same for bits and products."""
     chunk, words = bits.shape
@@ -389,11 +347,3 @@ def _check_gates(less: Words, equal: Words, size: int, products: Words) -> tuple
     if less.shape not in {(0, equal.shape[1]), (nodes * size, equal.shape[1])}:
         raise ValueError("wires do not fit each other")
     return nodes, count
-
-
-def _padded(matrix: Floats) -> Floats:
-    """The matrix, or each of several, padded with zeros to multiples of four, in C order."""
-    *several, rows, columns = matrix.shape
-    padded = np.zeros((*several, -(-rows // _FOUR) * _FOUR, -(-columns // _FOUR) * _FOUR))
-    padded[..., :rows, :columns] = matrix
-    return padded

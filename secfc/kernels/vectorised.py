@@ -34,9 +34,9 @@ class VectorisedKernels:
 
         `values`, shape (ell + t, width, rows), are reduced: segments, then masks. `basis` is (n, ell + t).
         """
-        coded, width, rows = values.shape
-        shares = matmul(basis, values.reshape(coded, width * rows), p)
-        out[...] = pack(shares, p).reshape(out.shape)
+        rows = values.astype(np.float32).reshape(len(values), -1)  # exact, since they are below 2**24
+        nothing = np.zeros(len(basis))
+        self.affine(rows, slice(0, rows.shape[1]), basis, nothing, p, out.reshape(len(basis), -1))
 
     def store(self, packed: Bytes, primes: tuple[int, ...], shares: Shares, start: int) -> None:
         """Unpack shares of some rows, shape (P, width, 3 * rows), and add their squared norms.
@@ -61,31 +61,19 @@ class VectorisedKernels:
             sums += reduce(weights[:, part] @ shares[:, part].T.astype(np.float64), p)
         return reduce(sums, p)
 
-    def prepare(self, matrices: Floats, constants: Floats) -> tuple[Floats, Floats]:
-        """Prepare the arguments of `answer` for each prime: reduced, (P, k, width + 1) and (P, k)."""
-        return matrices, constants
-
-    def answer(
-        self,
-        shares: Shares,
-        rows: slice,
-        matrix: Floats,
-        constant: Floats,
-        p: int,
-        out: Bytes,
-        first: int,
+    def affine(
+        self, shares: Shares, rows: slice, matrix: Floats, constant: Floats, p: int, out: Bytes
     ) -> None:
-        """Pack ``constant + matrix @ shares[:, rows]`` modulo p to an answer about rows from `first` on.
+        """Pack ``constant + matrix @ shares[:, rows]`` modulo p to `out`, shape (k, 3 * rows).
 
-        Shares have shape (width + 1, m), `out` (k, 3 * answered). `matrix` and `constant` are
-        those of one prime from `prepare`.
+        Shares, shape (width + 1, m), the matrix, (k, width + 1), and the constant, (k,), are reduced.
         """
         step = max(1, _BLOCK_ELEMENTS // max(shares.shape[0], matrix.shape[0]))
         for low in range(rows.start, rows.stop, step):
             high = min(low + step, rows.stop)
             product = matmul(matrix, shares[:, low:high].astype(np.float64), p)
             product += constant[:, np.newaxis]
-            out[:, 3 * (low - first) : 3 * (high - first)] = pack(reduce(product, p), p)
+            out[:, 3 * (low - rows.start) : 3 * (high - rows.start)] = pack(reduce(product, p), p)
 
     def refused(self, packed: Bytes, primes: tuple[int, ...]) -> int:
         """Index of the first prime that some packed integer in its plane is not below; -1 if there is none.

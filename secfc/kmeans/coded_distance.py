@@ -15,17 +15,9 @@ from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues
 from secfc.field.residues import reduce, squared_norms
 from secfc.kernels import Kernels
-from secfc.kernels.threads import parts
 
 _MEMBERS = 1 << 18
 """Memberships of rows in sets at a time: 2 MiB of float64."""
-
-
-_ANSWERED_ROWS = 768
-"""Pieces of answers have a multiple of so many rows, and this is one of the compiled loop's block."""
-
-_PIECES = 4
-"""Pieces of answers for each thread. With more, faster threads can take work from a slow one."""
 
 
 class CodedPoints:
@@ -66,25 +58,19 @@ class CodedPoints:
         products = centres * (-2.0 * scales)[..., np.newaxis]  # below 2**48
         products[..., -1] = scales**2
         matrices = reduce(products, primes[..., np.newaxis])
-        self._questions = list(zip(*self._kernels.prepare(matrices, constants), strict=True))
+        self._questions = list(zip(matrices, constants, strict=True))
 
     def answer(self, start: int, stop: int) -> PackedResidues:
         """Coded distances of rows [start, stop) to the mean of every asked set, (residues, sets, rows)."""
         packed = PackedResidues.empty((len(self._questions), self._asked, stop - start))
-        asked = list(zip(self._questions, self._shares, self._primes, packed.planes(), strict=False))
 
-        def answer(item: tuple[int, slice]) -> None:
-            (matrix, constant), held, p, plane = asked[item[0]]
-            self._kernels.answer(held, item[1], matrix, constant, p, plane, start)
+        def answer(index: int) -> None:
+            held, p, out = self._shares[index], self._primes[index], packed.planes()[index]
+            self._kernels.affine(held, slice(start, stop), *self._questions[index], p, out)
 
-        rows, threads = stop - start, self._kernels.threads
-        size = rows * self._shares.shape[1] * len(asked)
-        several = threads.for_work(size)
-        count = 1 if several == 1 else -(-_PIECES * several // len(asked))
-        pieces = [
-            slice(start + one.start, start + one.stop) for one in parts(rows, count, multiple=_ANSWERED_ROWS)
-        ]
-        threads.each(answer, [(index, piece) for piece in pieces for index in range(len(asked))], size=size)
+        count = len(self._questions)
+        size = (stop - start) * self._shares.shape[1] * count
+        self._kernels.threads.each(answer, range(count), size=size)
         return packed
 
     def _sum(self, index: int, sets: Labels) -> None:

@@ -88,11 +88,10 @@ class Rows:
         last = np.zeros((len(self.primes), columns, 1)) if norms is None else norms.residues
         assert last is not None
         matrices = np.concatenate([matrix.residues, last], axis=2)
-        prepared = zip(*self._kernels.prepare(matrices, constant.residues), strict=True)
-        for shares, (one, constants), p, out in zip(
-            self._shares, prepared, self.primes, packed.planes(), strict=True
+        for shares, one, constants, p, out in zip(
+            self._shares, matrices, constant.residues, self.primes, packed.planes(), strict=True
         ):
-            self._kernels.answer(shares, rows, one, constants, p, out, rows.start)
+            self._kernels.affine(shares, rows, one, constants, p, out)
         return packed
 
     def product(self, matrix: Shared) -> Shared:

@@ -56,13 +56,12 @@ class TestWeightedSums:
         self.assert_exact(shares, reduced("either", (1, k, 20), P), (P,))
 
 
-class TestAnswer:
+class TestAffine:
     def answered(
         self, kernels: Kernels, shares: np.ndarray, cut: slice, matrix: Floats, constant: Floats, p: int
     ) -> np.ndarray:
         out = Guarded((matrix.shape[0], 3 * (cut.stop - cut.start)))
-        (matrix,), (constant,) = kernels.prepare(matrix[np.newaxis], constant[np.newaxis])
-        kernels.answer(shares, cut, matrix, constant, p, out.array, cut.start)
+        kernels.affine(shares, cut, matrix, constant, p, out.array)
         return out.check()
 
     def assert_exact(
@@ -102,18 +101,6 @@ class TestAnswer:
     def test_only_the_rows_asked_for_are_read_and_written(self, rows: int, before: int, after: int) -> None:
         matrix, constant = reduced("either", (3, 5), P, 1), reduced("either", (3,), P, 2)
         self.assert_exact(reduced("either", (5, rows), P), matrix, constant, P, before, after)
-
-    @each_kernels
-    @pytest.mark.parametrize("k", CLUSTERS)
-    def test_a_prepared_matrix_answers_many_blocks(self, k: int, kernels: Kernels) -> None:
-        shares, matrix = reduced("either", (5, 600), P).astype(np.float32), reduced("anything", (k, 5), P)
-        constant = reduced("either", (k,), P)
-        prepared = [one[0] for one in kernels.prepare(matrix[np.newaxis], constant[np.newaxis])]
-        whole = self.answered(kernels, shares, slice(0, 600), matrix, constant, P)
-        for start, stop in ((0, 1), (1, 256), (256, 600)):
-            out = Guarded((k, 3 * (stop - start)))
-            kernels.answer(shares, slice(start, stop), *prepared, P, out.array, start)
-            assert np.array_equal(out.check(), whole[:, 3 * start : 3 * stop])
 
 
 class TestRefused:

@@ -296,7 +296,7 @@ class TestBlocks:
         shares = np.zeros((columns, m), dtype=np.float32)
         shares[0] = np.arange(m)
         out = np.empty((2, 3 * m), dtype=np.uint8)
-        VectorisedKernels().answer(shares, slice(0, m), np.zeros((2, columns)), np.zeros(2), P, out, 0)
+        VectorisedKernels().affine(shares, slice(0, m), np.zeros((2, columns)), np.zeros(2), P, out)
         assert [x for block in seen for x in block[0]] == list(range(m))
         assert max((block.nbytes for block in seen), default=0) <= 2**20
 
