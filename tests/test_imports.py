@@ -111,7 +111,7 @@ CORE = {
     "kernels",
 }
 BESIDE = {"errors", "version"}
-LIBRARIES = {"numpy", "cryptography", "gmpy2", "numba", "llvmlite", "_cffi_backend"}
+LIBRARIES = {"numpy", "cryptography", "gmpy2", "numba", "llvmlite"}
 
 
 def test_the_trusted_core_imports_only_itself_and_the_libraries_that_an_auditor_knows():

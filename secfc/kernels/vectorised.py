@@ -13,6 +13,9 @@ from secfc.kernels.threads import ALONE, Threads
 _BLOCK_ELEMENTS = 1 << 17
 """float64 elements in a block of rows: 1 MiB, about an L2 cache."""
 
+_WEIGHED = 1 << 15
+"""Residues that are added up at a time: 256 KiB of float64."""
+
 
 class VectorisedKernels:
     """The array computations of a run, one prime at a time, in NumPy.
@@ -75,25 +78,25 @@ class VectorisedKernels:
             product += constant[:, np.newaxis]
             out[:, 3 * (low - rows.start) : 3 * (high - rows.start)] = pack(reduce(product, p), p)
 
-    def refused(self, packed: Bytes, primes: tuple[int, ...]) -> int:
-        """Index of the first prime that some packed integer in its plane is not below; -1 if there is none.
+    def refused(self, packed: Bytes, primes: tuple[int, ...]) -> bool:
+        """Whether some packed integer is not below the prime of its plane.
 
         Planes, shape (P, ...), are contiguous.
         """
         step = 3 * _BLOCK_ELEMENTS
-        for at, (plane, p) in enumerate(zip(packed, primes, strict=True)):
-            flat = plane.reshape(-1)
-            if any((unpack(flat[low : low + step]) >= p).any() for low in range(0, flat.size, step)):
-                return at
-        return -1
+        return any(
+            self._beyond(plane.reshape(-1)[low : low + step], p).size
+            for plane, p in zip(packed, primes, strict=True)
+            for low in range(0, plane.size, step)
+        )
 
     def redraw(self, words: Bytes, spare: Bytes, p: int) -> bool:
         """Replace, in place, each word of 24 bits that is not below p by the next spare one that is.
 
         False if there are too few spare words. Some words are then still not below p.
         """
-        wanted, taken = np.flatnonzero(unpack(words) >= p), np.flatnonzero(unpack(spare) < p)
-        taken = taken[: wanted.size]
+        wanted = self._beyond(words, p)
+        taken = np.flatnonzero(unpack(spare) < p)[: wanted.size]
         triples(words)[wanted[: taken.size]] = triples(spare)[taken]
         return taken.size == wanted.size
 
@@ -104,35 +107,43 @@ class VectorisedKernels:
             part = slice(start, min(start + step, packed.size))
             packed[part] = pack(reduce(unpack(packed[part]) + unpack(masks[part]), p), p)
 
-    def decode(
-        self, answers: list[Bytes], weights: Floats, radix: MixedRadix, start: int, stop: int, out: Shares
-    ) -> int:
-        """Mixed-radix digits of the weighted sum of rows [start, stop) of R answers, if they are residues.
-
-        Answers have shape (P, k, 3 * rows), reduced weights (P, R). The digits are written to `out`, shape
-        (P, k, stop - start). The caller uses one buffer for many blocks, which saves page allocations.
-        Returns the position of an answer with an integer that is not below its prime, or -1 if there is none.
-        Only with -1 is `out` valid.
-        """
-        sums = np.empty(out.shape)
-        refused = _weighed(answers, weights, radix.primes, slice(start, stop), sums)
-        if refused < 0:
-            out[...] = radix.digits(sums)
-        return refused
-
     def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
-        """The weighted sum of all rows as packed residues, in the shape of an answer; else as `decode`."""
-        count, k, octets = out.shape
-        rows, step = octets // BYTES_PER_RESIDUE, max(1, _BLOCK_ELEMENTS // (count * k))
-        for start in range(0, rows, step):
-            stop = min(start + step, rows)
-            sums = np.empty((count, k, stop - start))
-            refused = _weighed(answers, weights, primes, slice(start, stop), sums)
-            if refused >= 0:
-                return refused
-            for plane, residues, p in zip(out, sums, primes, strict=True):
-                plane[:, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop] = pack(residues, p)
-        return -1
+        """Write the weighted sum of R answers, as packed residues, if they are residues.
+
+        Answers and `out` have shape (P, k, 3 * rows), reduced weights (P, R). Returns the position of an
+        answer with an integer that is not below its prime, or -1 if there is none. Only with -1 is `out`
+        valid.
+        """
+        if (
+            any(one.shape != out.shape for one in answers)
+            or weights.shape != (len(primes), len(answers))
+            or len(primes) != len(out)
+            or out.shape[2] % BYTES_PER_RESIDUE
+        ):
+            raise ValueError("answers or weights do not fit the primes or the buffer, or are no words")
+
+        def of_prime(at: int) -> int:
+            target, p = out[at].reshape(-1), primes[at]
+            planes = [
+                (packed[at].reshape(-1), weight) for packed, weight in zip(answers, weights[at], strict=True)
+            ]
+            for low in range(0, target.size, 3 * _WEIGHED):
+                part = slice(low, min(low + 3 * _WEIGHED, target.size))
+                total = np.zeros((part.stop - low) // BYTES_PER_RESIDUE)
+                for j, (plane, weight) in enumerate(planes):
+                    if self._add_weighted(plane[part], weight, total) >= p:
+                        return j
+                    # A canonical residue times a weight is below 2**47; 63 and a rest are below 2**53.
+                    if j % 63 == 62:
+                        total = reduce(total, p)
+                self._pack(total, p, target[part])
+            return -1
+
+        return max(self.threads.each(of_prime, range(len(primes)), size=len(answers) * out.size // 3))
+
+    def digits(self, packed: Bytes, radix: MixedRadix) -> Shares:
+        """Mixed-radix digits of integers with these packed residues, (P, k, 3 * rows): shape (P, k, rows)."""
+        return radix.digits(unpack(packed))
 
     def nearest(self, digits: Shares, radix: MixedRadix, sizes: Ints, tolerance: float) -> Compared:
         """The set with the least quotient D / |S_h|^2 for each row, of scaled squared distances D.
@@ -180,21 +191,19 @@ class VectorisedKernels:
     gate_products = staticmethod(bitwise.gate_products)
     gates = staticmethod(bitwise.gates)
 
+    def _beyond(self, words: Bytes, p: int) -> Ints:
+        """Places of the words of 24 bits that are not below p."""
+        return np.flatnonzero(unpack(words) >= p)
 
-def _weighed(answers: list[Bytes], weights: Floats, primes: tuple[int, ...], rows: slice, out: Floats) -> int:
-    """Reduced weighted sums of some rows; returns as `VectorisedKernels.decode`."""
-    out[...] = 0.0
-    modulo = np.array(primes)[:, np.newaxis, np.newaxis]
-    for at, packed in enumerate(answers):
-        residues = unpack(packed[:, :, BYTES_PER_RESIDUE * rows.start : BYTES_PER_RESIDUE * rows.stop])
-        if not (residues < modulo).all():
-            return at
-        out += weights[:, at, np.newaxis, np.newaxis] * residues
-        # A canonical residue times a weight is below 2**47; 63 of them and a remainder are below 2**53.
-        if at % 63 == 62 or at == len(answers) - 1:
-            for index, p in enumerate(primes):
-                out[index] = reduce(out[index], p)
-    return -1
+    def _add_weighted(self, packed: Bytes, weight: float, total: Floats) -> int:
+        """Add packed integers times a weight to their sums. Returns the largest of the integers."""
+        integers = unpack(packed)
+        total += weight * integers
+        return int(integers.max())
+
+    def _pack(self, values: Floats, p: int, out: Bytes) -> None:
+        """Pack integers below 2**53 - 2**24 modulo p."""
+        out[...] = pack(reduce(values, p), p)
 
 
 def check_doubled(packed: Bytes, radix: MixedRadix, out: Words) -> None:

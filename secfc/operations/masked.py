@@ -123,5 +123,5 @@ def _second(me: Party, shape: tuple[int, int, int]) -> Half:
 
 
 def _check_below(me: Party, planes: Bytes, sender: int) -> None:
-    if me.kernels.refused(planes, me.code.primes) >= 0:
+    if me.kernels.refused(planes, me.code.primes):
         raise MessageError(f"party {sender} sent integers that are not below their prime", clients=[sender])

@@ -11,8 +11,6 @@ from secfc.psu.kernels import UnionKernels
 from secfc.psu.prime import Elements
 
 _loops = loops("secfc.psu.loops")
-_read, _write = _loops.read, _loops.write
-_U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 
 _BITS = 61
 """Squarings to split a polynomial. Each costs about as many multiplications as the series has term pairs."""
@@ -35,15 +33,7 @@ class CompiledUnionKernels(UnionKernels):
         columns = parts(x.shape[1], 2 * self._threads.for_work(size))
 
         def multiply(piece: slice) -> None:
-            _loops.matmul(
-                _read(left, _U64, 2),
-                *left.shape,
-                _read(right, _U64, 2),
-                right.shape[1],
-                piece.start,
-                piece.stop,
-                _write(product, _U64, 2),
-            )
+            _loops.matmul(left, right, piece.start, piece.stop, product)
 
         self._threads.each(multiply, columns, size=size)
         return product
@@ -51,27 +41,19 @@ class CompiledUnionKernels(UnionKernels):
     def add_into(self, x: Elements, total: Elements) -> None:
         if x.shape != total.shape:
             raise ValueError(f"shapes {x.shape} and {total.shape} differ")
-        _loops.add_into(_read(np.ascontiguousarray(x), _U64, 1), _write(total, _U64, 1), total.size)
+        _loops.add_into(np.ascontiguousarray(x), total)
 
     def add_outer(self, a: Elements, x: Elements, total: Elements) -> None:
         if total.shape != (a.size, x.size):
             raise ValueError(f"shapes {a.shape}, {x.shape} and {total.shape} do not fit")
-        left, right = np.ascontiguousarray(a), np.ascontiguousarray(x)
-        _loops.add_outer(_read(left, _U64, 1), a.size, _read(right, _U64, 1), x.size, _write(total, _U64, 2))
+        _loops.add_outer(np.ascontiguousarray(a), np.ascontiguousarray(x), total)
 
     def moments(self, poles: Elements, residues: Elements, bins: Ints, out: Elements) -> None:
         if not poles.shape == residues.shape == bins.shape:
             raise ValueError(f"shapes {poles.shape}, {residues.shape} and {bins.shape} differ")
         if bins.size and not 0 <= bins.min() <= bins.max() < out.shape[0]:
             raise ValueError(f"a bin is outside the {out.shape[0]} of the table")
-        _loops.moments(
-            _read(poles, _U64, 1),
-            _read(residues, _U64, 1),
-            _read(bins, _I64, 1),
-            bins.size,
-            _write(out, _U64, 2),
-            *out.shape,
-        )
+        _loops.moments(poles, residues, bins, out)
 
     def correlate(self, series: Elements, weights: Elements, terms: int) -> Elements:
         if series.shape != (weights.shape[0], terms + weights.shape[1] - 1):
@@ -80,15 +62,7 @@ class CompiledUnionKernels(UnionKernels):
         left, right = np.ascontiguousarray(series), np.ascontiguousarray(weights)
 
         def correlate(bins: slice) -> None:
-            own, out = right[bins], total[bins]
-            _loops.correlate(
-                _read(left[bins], _U64, 2),
-                *own.shape[:1],
-                _read(own, _U64, 2),
-                own.shape[1],
-                _write(out, _U64, 2),
-                terms,
-            )
+            _loops.correlate(left[bins], right[bins], total[bins])
 
         self._each(correlate, total.size * weights.shape[1], total)
         return total
@@ -99,10 +73,7 @@ class CompiledUnionKernels(UnionKernels):
         given = np.ascontiguousarray(series)
 
         def find(bins: slice) -> None:
-            own, out = given[bins], found[bins]
-            _loops.poles(
-                _read(own, _U64, 2), *own.shape, _write(out, _U64, 2), most, _write(counts[bins], _I64, 1)
-            )
+            _loops.poles(given[bins], found[bins], counts[bins])
 
         self._each(find, _BITS * series.size * series.shape[1], found)
         return found, counts

@@ -6,16 +6,18 @@ bits are summed separately. A word holds eight (8 (2**61 - 1) < 2**64). The resu
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, int64, njit, uint64, void
+from numba import int64, njit, uint64, void
 from numba.extending import intrinsic
 
-from secfc.kernels.blocks import EXACT, INTS, WORDS, loop
-from secfc.kernels.lanes import release, rent
+from secfc.kernels.compiling import EXACT, array, given, loop
 
 _P = np.uint64((1 << 61) - 1)
 _BITS = np.uint64(61)
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
+
+_GIVEN, _WORDS = given(uint64, 1), array(uint64, 1)
+_GIVEN_ROWS, _ROWS, _BINS = given(uint64, 2), array(uint64, 2), given(int64, 1)
 
 _SUMS = 7
 """Products added to a folded sum before it is folded again: a word holds eight values below 2**61."""
@@ -102,12 +104,11 @@ def _inverse(x):
     return _times(_squared(y59, 2), x)
 
 
-@loop(void(WORDS, int64, int64, WORDS, int64, int64, int64, WORDS), EXACT)
-def matmul(a, rows, inner, x, columns, first, last, out):
+@loop(void(_GIVEN_ROWS, _GIVEN_ROWS, int64, int64, _ROWS), EXACT)
+def matmul(a, x, first, last, out):
     """Write columns [first, last) of a @ x, shapes (rows, inner) and (inner, columns), to out."""
-    a, x, out = carray(a, (rows, inner)), carray(x, (inner, columns)), carray(out, (rows, columns))
-    block = 512
-    low, high = carray(rent(8 * block), block, np.uint64), carray(rent(8 * block), block, np.uint64)
+    (rows, inner), block = a.shape, 512
+    low, high = np.empty(block, dtype=np.uint64), np.empty(block, dtype=np.uint64)
     for start in range(first, last, block):
         b = min(block, last - start)
         for r in range(rows):
@@ -126,50 +127,42 @@ def matmul(a, rows, inner, x, columns, first, last, out):
             target = out[r, start : start + b]
             for i in range(b):
                 target[i] = _plus(_fold(low[i]), _fold(high[i]))
-    release(low.ctypes.data)
-    release(high.ctypes.data)
 
 
-@loop(void(WORDS, int64, WORDS, int64, WORDS), EXACT)
-def add_outer(a, rows, x, columns, total):
+@loop(void(_GIVEN, _GIVEN, _ROWS), EXACT)
+def add_outer(a, x, total):
     """Add outer(a, x) to total. Shapes (rows,), (columns,) and (rows, columns)."""
-    a, x, total = carray(a, rows), carray(x, columns), carray(total, (rows, columns))
-    for r in range(rows):
+    for r in range(a.size):
         factor = a[r]
         row = total[r]
         for i in range(x.size):
             row[i] = _plus(row[i], _times(factor, x[i]))
 
 
-@loop(void(WORDS, WORDS, int64), EXACT)
-def add_into(x, total, count):
+@loop(void(_GIVEN, _WORDS), EXACT)
+def add_into(x, total):
     """Add x to total."""
-    x, total = carray(x, count), carray(total, count)
-    for i in range(count):
+    for i in range(x.size):
         total[i] = _plus(total[i], x[i])
 
 
-@loop(void(WORDS, WORDS, INTS, int64, WORDS, int64, int64), EXACT)
-def moments(poles, residues, bins, count, out, rows, terms):
+@loop(void(_GIVEN, _GIVEN, _BINS, _ROWS), EXACT)
+def moments(poles, residues, bins, out):
     """out[bins[i], k] += residues[i] poles[i]**k for all k. Shapes (count,) three times, (rows, terms)."""
-    poles, residues, bins = carray(poles, count), carray(residues, count), carray(bins, count)
-    out = carray(out, (rows, terms))
-    for i in range(count):
+    for i in range(poles.size):
         row, pole, value = out[bins[i]], poles[i], residues[i]
         for k in range(row.size):
             row[k] = _plus(row[k], value)
             value = _times(value, pole)
 
 
-@loop(void(WORDS, int64, WORDS, int64, WORDS, int64), EXACT)
-def correlate(series, bins, weights, width, out, terms):
+@loop(void(_GIVEN_ROWS, _GIVEN_ROWS, _ROWS), EXACT)
+def correlate(series, weights, out):
     """out[b, k] = sum over i of weights[b, i] series[b, k + i].
 
     Shapes (bins, terms + width - 1), (bins, width) and (bins, terms).
     """
-    series, weights = carray(series, (bins, terms + width - 1)), carray(weights, (bins, width))
-    out = carray(out, (bins, terms))
-    for b in range(bins):
+    for b in range(len(out)):
         x, w, target = series[b], weights[b], out[b]
         for k in range(target.size):
             low, high = _ZERO, _ZERO
@@ -182,7 +175,7 @@ def correlate(series, bins, weights, width, out, terms):
             target[k] = _plus(_fold(low), _fold(high))
 
 
-@njit(int64(uint64[::1], uint64[::1], uint64[::1], uint64[::1]), **EXACT)
+@njit(**EXACT)
 def _recurrence(s, c, b, t):
     """Berlekamp-Massey: write the connection polynomial of s to c, c[0] = 1, and return its length."""
     c[:] = 0
@@ -366,20 +359,20 @@ def _sort(values):
         values[at] = value
 
 
-@loop(void(WORDS, int64, int64, WORDS, int64, INTS), EXACT)
-def poles(series, bins, terms, out, most, counts):
+@loop(void(_GIVEN_ROWS, _ROWS, array(int64, 1)), EXACT)
+def poles(series, out, counts):
     """out[b, : counts[b]] = the poles, ascending, of the sum of simple fractions with series[b].
 
     Shapes (bins, terms), (bins, most) and (bins,). counts[b] is -1 unless series[b] has at most `most` poles,
     all simple and in the field.
     """
-    series, out, counts = carray(series, (bins, terms)), carray(out, (bins, most)), carray(counts, bins)
-    rented = carray(rent(24 * (terms + 1)), (3, terms + 1), np.uint64)
-    c, previous, t = rented[0], rented[1], rented[2]
+    (bins, terms), most = series.shape, out.shape[1]
+    words = np.empty((3, terms + 1), dtype=np.uint64)
+    c, previous, t = words[0], words[1], words[2]
     longest = min(most, terms)
-    f = carray(rent(8 * (longest + 1)), longest + 1, np.uint64)
-    room = carray(rent(64 * (2 * longest + 2)), (8, 2 * longest + 2), np.uint64)
-    table = carray(rent(8 * longest * longest), (longest, longest), np.uint64)
+    f = np.empty(longest + 1, dtype=np.uint64)
+    room = np.empty((8, 2 * longest + 2), dtype=np.uint64)
+    table = np.empty((longest, longest), dtype=np.uint64)
     for b in range(bins):
         length = _recurrence(series[b], c, previous, t)
         if length == 0:
@@ -395,7 +388,3 @@ def poles(series, bins, terms, out, most, counts):
             continue
         _sort(out[b, :found])
         counts[b] = found
-    release(rented.ctypes.data)
-    release(f.ctypes.data)
-    release(room.ctypes.data)
-    release(table.ctypes.data)

@@ -29,9 +29,7 @@ from secfc.field.array_types import Floats
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import primes_of
 from secfc.field.residues import canonical, centre
-from secfc.kernels import Kernels, blocks, threads
-from secfc.kernels.compiled import CompiledKernels
-from secfc.kernels.threads import Threads
+from secfc.kernels import Kernels, loops
 
 
 class TestWeightedSums:
@@ -108,41 +106,27 @@ class TestRefused:
     @each_modulus
     @pytest.mark.parametrize("count", [0, 1, 2, 8, 9, 257, 5000])
     def test_largest_residues_are_below(self, kernels: Kernels, p: int, count: int) -> None:
-        assert kernels.refused(pack(np.full((1, count), p - 1.0), p), (p,)) == -1
+        assert not kernels.refused(pack(np.full((1, count), p - 1.0), p), (p,))
 
     @each_kernels
     @pytest.mark.parametrize("value", [P, P + 1, 2**24 - 1])
     def test_one_large_integer_is_found_anywhere(self, kernels: Kernels, value: int) -> None:
-        count = 2 * blocks.LONG + 9
+        count = 2 * loops.LONG + 9
         octets = np.frombuffer((P - 1).to_bytes(3, "little") * count, dtype=np.uint8)
-        for at in {0, 1, 7, 8, count - 1, count - 2, *around(blocks.LONG, 2 * blocks.LONG), *ROWS}:
+        for at in {0, 1, 7, 8, count - 1, count - 2, *around(loops.LONG, 2 * loops.LONG), *ROWS}:
             changed = octets.copy()
             changed[3 * at : 3 * at + 3] = list(value.to_bytes(3, "little"))
-            assert kernels.refused(changed[np.newaxis], (P,)) == 0
+            assert kernels.refused(changed[np.newaxis], (P,))
 
     @each_kernels
-    def test_the_first_prime_that_is_not_kept_is_told(self, kernels: Kernels) -> None:
+    def test_each_plane_has_its_own_prime(self, kernels: Kernels) -> None:
         primes = primes_of(3)
         planes = np.array([pack(np.full((2, 5), p - 1.0), p) for p in primes])
-        assert kernels.refused(planes, primes) == -1
-        for first in (2, 1, 0):
-            planes[first, 1, -3:] = 255
-            assert kernels.refused(planes, primes) == first
-
-    @pytest.mark.parametrize("at", [0, 1, 37, 74])
-    def test_threads_find_the_same_first_prime(self, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(threads, "LEAST", 1)
-        primes = primes_of(3)
-        planes = np.array([pack(np.full((3, 25), p - 1.0), p) for p in primes])
-        kernels = CompiledKernels(Threads(5))
-        assert kernels.refused(planes, primes) == -1
-        for first in (2, 1, 0):
-            planes[first].reshape(-1)[3 * at : 3 * at + 3] = 255
-            assert kernels.refused(planes, primes) == first
-
-    def test_planes_and_primes_of_other_numbers_are_refused(self) -> None:
-        with pytest.raises(ValueError, match="primes"):
-            CompiledKernels().refused(np.zeros((2, 3), dtype=np.uint8), primes_of(3))
+        assert not kernels.refused(planes, primes)
+        for at in (2, 1, 0):
+            changed = planes.copy()
+            changed[at, 1, -3:] = list(primes[at].to_bytes(3, "little"))
+            assert kernels.refused(changed, primes)
 
     @laws
     @given(st.lists(st.integers(0, 2**24 - 1) | st.integers(P - 2, P + 2), max_size=20))
@@ -150,14 +134,14 @@ class TestRefused:
         octets = np.frombuffer(b"".join(v.to_bytes(3, "little") for v in values), dtype=np.uint8)
         for p in MODULI:
             found = {kernels.refused(octets[np.newaxis], (p,)) for kernels in BOTH}
-            assert found == {-1 if all(v < p for v in values) else 0}
+            assert found == {any(v >= p for v in values)}
 
     def test_vectorised_blocks_cover_all(self) -> None:
         count = (1 << 17) + 3
         for at in (0, (1 << 17) - 1, 1 << 17, count - 1):
             octets = np.zeros(3 * count, dtype=np.uint8)
             octets[3 * at : 3 * at + 3] = 255
-            assert NUMPY.refused(octets[np.newaxis], (P,)) == 0
+            assert NUMPY.refused(octets[np.newaxis], (P,))
 
 
 def octets_of(values: list[int]) -> np.ndarray:
@@ -195,11 +179,6 @@ class TestRedraw:
         assert not kernels.redraw(octets, octets_of([2]), P)
         assert kernels.redraw(octets, octets_of([3]), P)
         assert unpack(octets).tolist() == [1, 5, 2, 3]
-
-    def test_compiled_code_refuses_bytes_that_are_no_words(self) -> None:
-        for words, spare in ((4, 3), (3, 4)):
-            with pytest.raises(ValueError, match="three bytes"):
-                COMPILED.redraw(np.zeros(words, dtype=np.uint8), np.zeros(spare, dtype=np.uint8), P)
 
 
 class TestAddMasks:

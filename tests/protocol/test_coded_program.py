@@ -227,7 +227,7 @@ def test_integers_that_are_no_residues_end_the_run_by_name():
         net.deliver(replace(message, data=packed(wrong)))
         return True
 
-    with pytest.raises(CheatError, match=r"^party 2 sent integers that are not below their prime$"):
+    with pytest.raises(CheatError, match=r"^party 2: integers that are not below their prime were sent$"):
         net.run(drop=drop)
 
 

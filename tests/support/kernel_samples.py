@@ -8,7 +8,7 @@ from support.sweeps import tries
 
 from secfc.field.array_types import Floats
 from secfc.field.primes import PRIMES
-from secfc.kernels import blocks
+from secfc.kernels import loops
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 
@@ -23,8 +23,8 @@ def around(*blocks: int) -> list[int]:
     return [edge for block in blocks for edge in (block - 1, block, block + 1)]
 
 
-ROWS = sorted({1, 7, 8, 9, 255, 256, 257, 511, 513, *around(blocks.BLOCK, 2 * blocks.BLOCK)})
-LONG_ROWS = [*ROWS, *around(blocks.LONG, 2 * blocks.LONG)]
+ROWS = sorted({1, 7, 8, 9, 255, 256, 257, 511, 513, *around(loops.BLOCK, 2 * loops.BLOCK)})
+LONG_ROWS = [*ROWS, *around(loops.LONG, 2 * loops.LONG)]
 COLUMNS = [1, 2, 3, 4, 5, 126, 127, 128, 129, 130, 257]
 CLUSTERS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 17]
 FILLS = ["plus", "minus", "either", "anything"]

@@ -8,15 +8,12 @@ bound. Everybody notes these labels (`Party.note`).
 from collections.abc import Callable, Generator
 from dataclasses import replace
 
-import numpy as np
-
 from secfc.errors import MessageError
-from secfc.field.array_types import Data, Floats, Labels, Shares
+from secfc.field.array_types import Data, Labels
 from secfc.field.label_packing import PackedLabels, bits_of, packed_size
 from secfc.field.mixed_radix import MixedRadix
-from secfc.field.packing import PackedResidues
+from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import residues_needed
-from secfc.kernels.interface import Bytes
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.compare import nearest, quotients
 from secfc.kmeans.in_range import RangeCheck
@@ -24,7 +21,7 @@ from secfc.kmeans.sets import asked_about, set_sizes
 from secfc.operations.decoding.assigned import Assigned
 from secfc.operations.decoding.kept import KeptDistances
 from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.opened import right_shares
+from secfc.protocol.parties.opened import right_shares, summed
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.rows import Rows
@@ -147,13 +144,12 @@ class Distances:
         *,
         core: bool,
     ) -> None:
-        me, assigned = self.me, self.assigned
+        me, assigned, count = self.me, self.assigned, rows.stop - rows.start
         assert assigned is not None
-        holders, count = tuple(sorted(sent)[: code.wide]), rows.stop - rows.start
-        planes = [PackedResidues(payload=sent[j], shape=(*shape, count)).planes() for j in holders]
-        weights, radix, sizes = code.weights(holders), assigned.radix, assigned.sizes
+        planes = summed(replace(me, code=code), sent, (*shape, count)).planes()
+        radix, sizes = assigned.radix, assigned.sizes
         upto = sizes[: asked_about(sizes)]
-        threads, size = me.kernels.threads, shape[0] * shape[1] * count * len(holders)
+        threads, size = me.kernels.threads, planes.size // BYTES_PER_RESIDUE
         step = max(1, _BLOCK_ELEMENTS // upto.size)
         if not self._compared:  # else measures sum floats by block, which must not depend on threads
             step = min(step, -(-count // threads.for_work(size)))
@@ -161,30 +157,16 @@ class Distances:
         def assign(start: int) -> int:
             stop = min(start + step, count)
             block = slice(rows.start + start, rows.start + stop)
-            digits = self._decoded(planes, weights, radix, start, stop, holders)
+            part = slice(BYTES_PER_RESIDUE * start, BYTES_PER_RESIDUE * stop)
+            digits = me.kernels.digits(planes[:, :, part], radix)
             digits = self._kept.take(block, digits, about, sizes)
             found = quotients(digits, radix, upto, me.kernels)
             self._within.take(block, found)
-            part = nearest(found, with_core=core)
-            assigned.put(block, part, found)
-            return part.near_ties
+            nearer = nearest(found, with_core=core)
+            assigned.put(block, nearer, found)
+            return nearer.near_ties
 
         assigned.near_ties += sum(threads.each(assign, range(0, count, step), size=size))
-
-    def _decoded(
-        self,
-        planes: list[Bytes],
-        weights: Floats,
-        radix: MixedRadix,
-        start: int,
-        stop: int,
-        holders: tuple[int, ...],
-    ) -> Shares:
-        digits = np.empty((len(radix.primes), planes[0].shape[1], stop - start), dtype=np.float32)
-        refused = self.me.kernels.decode(planes, weights, radix, start, stop, digits)
-        if refused >= 0:
-            raise MessageError(f"party {holders[refused]} sent integers that are not below their prime")
-        return digits
 
 
 def tell(me: Party, labels: Labels, k: int, *, none: bool = False) -> Half:

@@ -246,7 +246,7 @@ def _checked(me: Party, task: _Task, dealer: int, data: Data) -> Dealt | None:
     digests, piece = octets[: layout.digests].tobytes(), octets[layout.proof :].data
     if hashlib.sha256(piece).digest() != digests[mine : mine + DIGEST]:
         return None
-    if any(me.kernels.refused(planes, code.primes) >= 0 for planes in _planes(me, octets, layout)):
+    if any(me.kernels.refused(planes, code.primes) for planes in _planes(me, octets, layout)):
         return None
     shares = _shares(me, octets, layout)
     factors = coefficients(seed_of(me, _LABEL, dealer, digests), task.longest(dealer), code.moduli)

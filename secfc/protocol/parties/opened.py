@@ -28,9 +28,12 @@ def decoded_sum(
     me: Party, tag: str, shape: tuple[int, int, int]
 ) -> Generator[Wait, dict[int, Data], PackedResidues]:
     """The sum of the segments of <x>, from the answers, (P, columns, rows), that holders send with a tag."""
-    code = me.code
-    sent = yield from right_shares(me, tag, shape[1] * shape[2], wide=True)
-    holders = tuple(sorted(sent)[: code.wide])
+    return summed(me, (yield from right_shares(me, tag, shape[1] * shape[2], wide=True)), shape)
+
+
+def summed(me: Party, sent: Mapping[int, Data], shape: tuple[int, int, int]) -> PackedResidues:
+    """The sum of the segments of <x>, from right answers, (P, columns, rows), by holder."""
+    code, holders = me.code, tuple(sorted(sent)[: me.code.wide])
     planes = [PackedResidues(payload=sent[j], shape=shape).planes() for j in holders]
     decoded = PackedResidues.empty(shape)
     refused = me.kernels.weigh(planes, code.weights(holders), code.primes, decoded.planes())
