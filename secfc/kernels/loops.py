@@ -12,16 +12,16 @@ ROUND = 1.5 * 2.0**52
 """Adding and subtracting it rounds a float64 below 2**51 to the nearest integer."""
 
 BLOCK = 256
-"""Rows in a block of a product or of digits: of 8 primes 16 KiB, half an L1 cache."""
+"""Rows whose digits are computed at a time: for 8 primes 16 KiB, half an L1 cache."""
+
+PRODUCT = 512
+"""Rows in a block of a product: 2 KiB of a column, so that memory is read in long pieces."""
 
 LONG = 2048
 """Rows in a block that is only unpacked. In short blocks the start would take longer than the work."""
 
 INNER = 128
 """Exact products between reductions; see secfc.field.residues.BLOCK."""
-
-_REORDERED = {**EXACT, "fastmath": {"contract", "reassoc", "nsz"}}
-"""Sums of integers below 2**53 may be added up in any order. Rounding with `ROUND` may not."""
 
 
 @njit(**OPTIONS)
@@ -145,9 +145,9 @@ def _add_products(matrix, h, c, x, z):
 def affine(shares, start, matrix, constant, p, out):
     """Pack constant + matrix @ shares from column `start` on. The matrix is padded to multiples of four."""
     (k, padded), last, rows = matrix.shape, shares.shape[0] - 1, out.shape[1] // 3
-    sums, inverse, modulus = np.empty((k, BLOCK)), 1.0 / p, float64(p)
-    for low in range(0, rows, BLOCK):
-        b = min(BLOCK, rows - low)
+    sums, inverse, modulus = np.empty((k, PRODUCT)), 1.0 / p, float64(p)
+    for low in range(0, rows, PRODUCT):
+        b = min(PRODUCT, rows - low)
         begin, end = start + low, start + low + b
         for h in range(k):
             sums[h] = constant[h]
@@ -172,51 +172,49 @@ def affine(shares, start, matrix, constant, p, out):
             _pack(sums[h, :b], p, out[h, 3 * low : 3 * (low + b)])
 
 
-@njit(**_REORDERED)
+@njit(**OPTIONS)
 def _dots(weights, x, y):
-    """Sums of four weights times each of two columns."""
+    """Sums of four rows of weights times each of two rows of shares. Integers may be added in any order."""
     w0, w1, w2, w3 = weights
-    a = b = c = d = e = f = g = h = 0.0
+    a = b = c = d = e = f = g = h = int64(0)
     for i in range(x.size):
-        u, v = float64(x[i]), float64(y[i])
-        a += w0[i] * u
-        b += w1[i] * u
-        c += w2[i] * u
-        d += w3[i] * u
-        e += w0[i] * v
-        f += w1[i] * v
-        g += w2[i] * v
-        h += w3[i] * v
+        u, v = int64(int32(x[i])), int64(int32(y[i]))
+        a += int64(w0[i]) * u
+        b += int64(w1[i]) * u
+        c += int64(w2[i]) * u
+        d += int64(w3[i]) * u
+        e += int64(w0[i]) * v
+        f += int64(w1[i]) * v
+        g += int64(w2[i]) * v
+        h += int64(w3[i]) * v
     return (a, b, c, d), (e, f, g, h)
 
 
 @loop(void(given(float32, 2), given(float64, 2), int64, array(float64, 2)))
 def weighted_sums(shares, weights, p, sums):
     """sums[h, c] = the sum over rows of weights[h] shares[c], reduced."""
-    (k, m), columns, inverse, modulus = weights.shape, shares.shape[0], 1.0 / p, float64(p)
-    sums[:] = 0.0
-    part = np.empty((k, columns))
-    for low in range(0, m, INNER):
-        high = min(low + INNER, m)
+    (k, m), columns = weights.shape, shares.shape[0]
+    whole, totals = np.empty((k, LONG), dtype=np.int32), np.zeros((k, columns), dtype=np.int64)
+    for low in range(0, m, LONG):  # so many products are below 2**58
+        b = min(LONG, m - low)
+        for h in range(k):
+            source, target = weights[h, low : low + b], whole[h, :b]
+            for i in range(b):
+                target[i] = int32(source[i])
         for h in range(0, k, 4):
-            four = (
-                weights[h, low:high],
-                weights[min(h + 1, k - 1), low:high],
-                weights[min(h + 2, k - 1), low:high],
-                weights[min(h + 3, k - 1), low:high],
-            )
+            h1, h2, h3 = min(h + 1, k - 1), min(h + 2, k - 1), min(h + 3, k - 1)
+            four = whole[h, :b], whole[h1, :b], whole[h2, :b], whole[h3, :b]
             for c in range(0, columns, 2):
                 other = min(c + 1, columns - 1)
-                one, two = _dots(four, shares[c, low:high], shares[other, low:high])
+                one, two = _dots(four, shares[c, low : low + b], shares[other, low : low + b])
                 for j in range(min(4, k - h)):
-                    part[h + j, c], part[h + j, other] = one[j], two[j]
-        for h in range(k):
-            row, total = part[h], sums[h]
-            for c in range(columns):
-                total[c] += _reduced(row[c], inverse, modulus)
+                    totals[h + j, c] = (totals[h + j, c] + one[j]) % p
+                    if other > c:
+                        totals[h + j, other] = (totals[h + j, other] + two[j]) % p
     for h in range(k):
         for c in range(columns):
-            sums[h, c] = _reduced(sums[h, c], inverse, modulus)
+            total = totals[h, c]
+            sums[h, c] = total - p if total > p // 2 else total
 
 
 @njit(**OPTIONS)

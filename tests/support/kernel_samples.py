@@ -23,7 +23,7 @@ def around(*blocks: int) -> list[int]:
     return [edge for block in blocks for edge in (block - 1, block, block + 1)]
 
 
-ROWS = sorted({1, 7, 8, 9, 255, 256, 257, 511, 513, *around(loops.BLOCK, 2 * loops.BLOCK)})
+ROWS = sorted({1, 7, 8, 9, 255, 256, 257, 511, 513, *around(loops.PRODUCT, 2 * loops.PRODUCT)})
 LONG_ROWS = [*ROWS, *around(loops.LONG, 2 * loops.LONG)]
 COLUMNS = [1, 2, 3, 4, 5, 126, 127, 128, 129, 130, 257]
 CLUSTERS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 17]
