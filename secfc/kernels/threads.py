@@ -18,7 +18,6 @@ LEAST = 1 << 20
 """Residues, or 64-bit words, per thread, at about a nanosecond each: ten times as long as starting it.
 
 With 2**16 two threads took more CPU time, and more time, than one thread for an iteration of 10,000 x 50.
-With 2**19 masks of such an iteration took more CPU time too.
 """
 
 
