@@ -31,8 +31,7 @@ class CodedPoints:
         self._shares, self._primes, self._kernels = shares, primes, kernels
         self._moduli = np.array(primes, dtype=np.float64)[:, np.newaxis]
         self._sums = np.zeros((len(primes), k, shares.shape[1]))
-        nobody: Labels = np.full(shares.shape[2], -1, dtype=np.int32)
-        self._summed = [nobody] * len(primes)  # of which sets the sums are, by prime
+        self._summed: Labels = np.full(shares.shape[2], -1, dtype=np.int32)  # of which sets the sums are
         self._questions: list[tuple[Floats, Floats]] = []
         self._asked = 0
 
@@ -45,8 +44,7 @@ class CodedPoints:
         `sizes`, shape (asked,), are those of the first sets. `about` are those of the sets to answer about,
         ascending, () for all of them.
         """
-        size = residues * self._shares.shape[1] * sets.size
-        self._kernels.threads.each(lambda index: self._sum(index, sets), range(residues), size=size)
+        self._move(sets)
         sums, primes = self._sums[:residues], self._moduli[:residues]
         if about:
             asked = list(about)
@@ -73,13 +71,23 @@ class CodedPoints:
         self._kernels.threads.each(answer, range(count), size=size)
         return packed
 
-    def _sum(self, index: int, sets: Labels) -> None:
-        """Update the sums of shares in each set, (k, width + 1), modulo a prime, by the rows that moved."""
-        p, sums, clusters = self._primes[index], self._sums[index], np.arange(self._sums.shape[1])[:, None]
-        before, self._summed[index] = self._summed[index], sets
-        moved, step = (before != sets).nonzero()[0], max(1, _MEMBERS // len(sums))
+    def _move(self, sets: Labels) -> None:
+        """Update the exact sums of the shares in each set by the rows that moved."""
+        moved, clusters = (self._summed != sets).nonzero()[0], np.arange(self._sums.shape[1])[:, np.newaxis]
+        step = max(1, _MEMBERS // len(clusters))
         for low in range(0, moved.size, step):
             rows = moved[low : low + step]
-            change = (sets[rows] == clusters).astype(np.float64) - (before[rows] == clusters)
-            moves = self._kernels.weighted_sums(self._shares[index].take(rows, axis=1), change, p)
-            sums[...] = reduce(sums + moves, p)
+            change = (sets[rows] == clusters).astype(np.float64) - (self._summed[rows] == clusters)
+            self._add(rows, change)
+        self._summed = sets
+
+    def _add(self, rows: Ints, change: Floats) -> None:
+        """Add shares of some rows, times weights, shape (k, rows), to the sums modulo every prime."""
+
+        def add(index: int) -> None:
+            p, shares = self._primes[index], self._shares[index].take(rows, axis=1)
+            sums = self._sums[index] + self._kernels.weighted_sums(shares, change, p)
+            self._sums[index] = reduce(sums, p)
+
+        count = len(self._primes)
+        self._kernels.threads.each(add, range(count), size=count * self._shares.shape[1] * rows.size)
