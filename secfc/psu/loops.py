@@ -53,25 +53,25 @@ def _high(typingctx, a, b):
     return uint64(uint64, uint64), generate
 
 
-@njit(uint64(uint64), inline="always", **EXACT)
+@njit(inline="always", **EXACT)
 def _fold(x):
     x = (x & _P) + (x >> _BITS)
     return x - _P if x >= _P else x
 
 
-@njit(uint64(uint64, uint64), inline="always", **EXACT)
+@njit(inline="always", **EXACT)
 def _times(a, b):
     x = _low(a, b) + _high(a, b)
     return x - _P if x >= _P else x
 
 
-@njit(uint64(uint64, uint64), inline="always", **EXACT)
+@njit(inline="always", **EXACT)
 def _plus(a, b):
     x = a + b
     return x - _P if x >= _P else x
 
 
-@njit(uint64(uint64, uint64), inline="always", **EXACT)
+@njit(inline="always", **EXACT)
 def _minus(a, b):
     return a - b if a >= b else a + (_P - b)
 
@@ -82,7 +82,7 @@ def _copy(source, target):
         target[i] = source[i]
 
 
-@njit(uint64(uint64, int64), **EXACT)
+@njit(**EXACT)
 def _squared(x, times):
     """x**(2**times)."""
     for _ in range(times):
@@ -90,7 +90,7 @@ def _squared(x, times):
     return x
 
 
-@njit(uint64(uint64), **EXACT)
+@njit(**EXACT)
 def _inverse(x):
     """x**(p - 2), p - 2 = 2**2 (2**59 - 1) + 1; y_k = x**(2**k - 1), y_(a + b) = y_a**(2**b) y_b."""
     y2 = _times(_squared(x, 1), x)
@@ -204,7 +204,7 @@ def _recurrence(s, c, b, t):
     return length
 
 
-@njit(void(uint64[::1], int64, uint64[:, ::1]), **EXACT)
+@njit(**EXACT)
 def _reductions(f, m, table):
     """table[j] = x**(m + j) modulo the monic f of degree m, for j < m - 1; f holds m lower coefficients."""
     for i in range(m):
@@ -216,7 +216,7 @@ def _reductions(f, m, table):
             table[j, i] = _plus(below, _times(top, table[0, i]))
 
 
-@njit(void(uint64[::1], int64, uint64[:, ::1], uint64[::1], uint64[::1], uint64[::1]), **EXACT)
+@njit(**EXACT)
 def _square(y, m, table, z, low, high):
     """Square y modulo the polynomial of `table`; z, low and high are buffers of 2 m values each."""
     for k in range(2 * m - 1):
@@ -249,7 +249,7 @@ def _square(y, m, table, z, low, high):
         y[i] = _plus(_fold(low[i]), _fold(high[i]))
 
 
-@njit(int64(uint64[::1], int64, uint64[::1], int64), **EXACT)
+@njit(**EXACT)
 def _monic_gcd(a, m, b, k):
     """Write the monic GCD of a (degree m) and b (degree k < m) to a; return its degree."""
     while k >= 0:
@@ -273,10 +273,7 @@ def _monic_gcd(a, m, b, k):
     return m
 
 
-@njit(
-    int64(uint64[::1], int64, uint64[::1], uint64, uint64[:, ::1], uint64[:, ::1]),
-    **EXACT,
-)
+@njit(**EXACT)
 def _roots(f, degree, roots, state, room, table):
     """Write all roots of the monic f, given by its lower coefficients; -1 unless `degree` distinct ones."""
     stack, y, z, a, b = room[0], room[1], room[2], room[3], room[4]
@@ -348,7 +345,7 @@ def _roots(f, degree, roots, state, room, table):
     return found
 
 
-@njit(void(uint64[::1]), **EXACT)
+@njit(**EXACT)
 def _sort(values):
     """Sort a few values in place, by insertion."""
     for i in range(1, values.size):
