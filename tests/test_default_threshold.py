@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.sweeps import every
 
 import secfc
 from secfc.lagrange.basis import recovery_threshold
@@ -29,8 +30,8 @@ def test_defaults_fit_the_parties(n, expected):
     assert recovery_threshold(*expected) <= n
 
 
-@pytest.mark.parametrize("n", range(3, 40))
-@pytest.mark.parametrize("max_liars", [0, 1, 2])
+@every("n", range(3, 40))
+@every("max_liars", [0, 1, 2])
 def test_defaults_leave_room_for_liars_and_one_to_spare(n, max_liars):
     t, ell = default_threshold(n, None, None, max_liars=max_liars)
     room = n - 2 * max_liars

@@ -8,6 +8,7 @@ from typing import Any
 import galois
 import numpy as np
 import pytest
+from support.sweeps import every
 
 import secfc.errors
 from secfc.crypto.randomness import MaskSource
@@ -31,11 +32,9 @@ CASES = VECTORS["cases"]
 PARTS = [(case, part) for case in CASES for part in case["residues"]]
 
 KERNELS = (VectorisedKernels(), CompiledKernels())
-each_kernels = pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.name)
-each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-each_part = pytest.mark.parametrize(
-    ("case", "part"), PARTS, ids=[f"{case['name']}, p={part['p']}" for case, part in PARTS]
-)
+each_kernels = every("kernels", KERNELS)
+each_case = every("case", CASES)
+each_part = every(("case", "part"), PARTS)
 
 
 def residues(values: list[Any], p: int) -> Floats:
@@ -244,9 +243,7 @@ def test_good_arguments_are_accepted(check: dict[str, Any]) -> None:
     assert OPERATIONS[check["operation"]](**check["arguments"]) is check.get("result")
 
 
-@pytest.mark.parametrize(
-    "check", [check for check in CHECKS if check["error"] is not None], ids=lambda check: check["name"]
-)
+@every("check", [check for check in CHECKS if check["error"] is not None])
 def test_bad_arguments_are_refused_with_their_error(check: dict[str, Any]) -> None:
     expected = ValueError if check["error"] == "ValueError" else getattr(secfc.errors, check["error"])
     with pytest.raises(expected) as refusal:

@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sweeps import every
 
 from secfc.crypto.channel import SMALL, TAG_BYTES, Channels
 from secfc.errors import MessageError, SealError, SecFCError
@@ -136,8 +137,8 @@ def test_it_opens_for_nobody_else(reader):
         reader.open(b"share", part=4, sealed=sealed.payload, round_=3)
 
 
-@pytest.mark.parametrize("at", range(7 + TAG_BYTES))
-@pytest.mark.parametrize("bit", [1, 128])
+@every("at", range(7 + TAG_BYTES))
+@every("bit", [1, 128])
 def test_every_flipped_bit_is_found(at, bit):
     one, other = pair()
     sealed = bytearray(one.seal(b"share", part=4, payload=b"payload", round_=3).payload)
@@ -146,7 +147,7 @@ def test_every_flipped_bit_is_found(at, bit):
         other.open(b"share", part=4, sealed=sealed, round_=3)
 
 
-@pytest.mark.parametrize("size", range(7 + TAG_BYTES))
+@every("size", range(7 + TAG_BYTES))
 def test_every_truncation_is_found(size):
     one, other = pair()
     sealed = one.seal(b"share", part=4, payload=b"payload", round_=3).payload

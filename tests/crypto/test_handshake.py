@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from support.sweeps import every
 
 from secfc.crypto import handshake
 from secfc.crypto.handshake import (
@@ -165,8 +166,8 @@ def test_every_run_has_another_ephemeral_key(group):
 # Introductions that are not as their client signed them
 
 
-@pytest.mark.parametrize("client", [2, 3])
-@pytest.mark.parametrize(
+@every("client", [2, 3])
+@every(
     "changes",
     [
         {"rows": 11},
@@ -176,7 +177,6 @@ def test_every_run_has_another_ephemeral_key(group):
         {"ephemeral": X25519PrivateKey.generate().public_key().public_bytes_raw()},
         {"signature": bytes(64)},
     ],
-    ids=lambda changes: next(iter(changes)),
 )
 def test_a_changed_introduction_is_refused_and_its_client_named(group, client, changes):
     changed = replace(group.introductions[client - 1], **changes)
@@ -184,7 +184,7 @@ def test_a_changed_introduction_is_refused_and_its_client_named(group, client, c
         group.sides[0].channels(group.with_(client, changed))
 
 
-@pytest.mark.parametrize("at", range(64))
+@every("at", range(64))
 def test_a_signature_with_a_flipped_bit_is_refused(group, at):
     signature = bytearray(group.introductions[1].signature)
     signature[at] ^= 4
@@ -243,8 +243,8 @@ def test_another_number_of_introductions_is_refused(group, count):
         group.sides[0].channels((group.introductions * 2)[:count])
 
 
-@pytest.mark.parametrize("point", SMALL_ORDER.values(), ids=SMALL_ORDER.keys())
-@pytest.mark.parametrize("high_bit", [0, 1 << 255])
+@every("point", SMALL_ORDER.values())
+@every("high_bit", [0, 1 << 255])
 def test_an_ephemeral_key_of_small_order_is_refused_though_signed(group, point, high_bit):
     key = (point | high_bit).to_bytes(32, "little")
     with pytest.raises(SealError, match=r"^client 2: its ephemeral key shares no secret$"):

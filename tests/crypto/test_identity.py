@@ -2,6 +2,7 @@
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from support.sweeps import every
 from support.torsion import ENCODINGS, IDENTITY, POINTS, P, added, encoded, point_with
 
 from secfc.agreement.key_files import key_bytes, key_text
@@ -58,7 +59,7 @@ def test_there_are_ten_keys_of_small_order_and_four_encodings_of_them_that_are_n
     assert len(set(ENCODINGS)) == len(ENCODINGS) == 14
 
 
-@pytest.mark.parametrize("key", ENCODINGS, ids=bytes.hex)
+@every("key", ENCODINGS)
 def test_a_key_of_small_order_is_no_identity_in_any_encoding(key):
     for read in (y_of, x25519_key, lambda one: key_bytes(key_text(one))):
         with pytest.raises(ValueError, match=r"small order|canonical"):

@@ -6,6 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import every
 
 from secfc.crypto.identity import Identity, x25519_key
 
@@ -39,7 +40,7 @@ def test_both_halves_of_a_key_are_mapped_to_one_pair(seed):
     assert x25519_key(Identity(seed).public) == scalar.public_key().public_bytes_raw()
 
 
-@pytest.mark.parametrize(
+@every(
     ("key", "told"),
     [
         *[(encoded(y, sign), "canonical") for y in (P, P + 1, 2**255 - 1) for sign in (0, 1)],

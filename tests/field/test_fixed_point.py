@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import tries
+from support.sweeps import every, tries
 
 from secfc.field import fixed_point
 from secfc.field.array_types import Floats
@@ -94,15 +94,15 @@ class TestQuantisedRadius:
         radius = quantised_radius(bound, precision, d)
         assert quantised_squared_norm(row, scale_exponent(bound, precision)) <= radius**2
 
-    @pytest.mark.parametrize("precision", range(1, 53))
-    @pytest.mark.parametrize("bound", [1.0, nextafter(1.0, inf), nextafter(2.0, 0.0), 3.0, 1e-300, 1e300])
+    @every("precision", range(1, 53))
+    @every("bound", [1.0, nextafter(1.0, inf), nextafter(2.0, 0.0), 3.0, 1e-300, 1e300])
     def test_rows_on_the_bound_along_one_axis_obey_it(self, bound: float, precision: int) -> None:
         exponent = scale_exponent(bound, precision)
         for row in (np.array([bound]), np.array([norm_limit(bound)]), np.array([0.0, -bound, 0.0])):
             assert quantised_squared_norm(row, exponent) <= quantised_radius(bound, precision, row.size) ** 2
 
-    @pytest.mark.parametrize("precision", [12, 28, 40, 52])
-    @pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 16, 17, 784, 4096])
+    @every("precision", [12, 28, 40, 52])
+    @every("d", [1, 2, 3, 4, 5, 16, 17, 784, 4096])
     def test_rows_whose_every_entry_rounds_up_obey_it(self, d: int, precision: int) -> None:
         # Entries just above q + 1/2 move by almost 1/2 each, which reaches the sqrt(d)/2 of the bound.
         q = isqrt(4**precision // d)

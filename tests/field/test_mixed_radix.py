@@ -4,10 +4,9 @@ from fractions import Fraction
 from math import prod
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import tries
+from support.sweeps import every, tries
 
 from secfc.field.array_types import Floats
 from secfc.field.mixed_radix import MixedRadix
@@ -15,7 +14,7 @@ from secfc.field.primes import primes_of
 from secfc.field.residues import centred
 
 laws = tries()
-counts = pytest.mark.parametrize("count", range(1, 9))
+counts = every("count", range(1, 9))
 
 
 def remainder(residues: list[int], primes: tuple[int, ...]) -> int:
@@ -126,7 +125,7 @@ def test_integers_below_2_to_the_53_are_approximated_exactly() -> None:
 
 
 @counts
-@pytest.mark.parametrize("shape", [(0,), (4, 0), (2, 3)])
+@every("shape", [(0,), (4, 0), (2, 3)])
 def test_shape_after_the_primes_is_kept(count: int, shape: tuple[int, ...]) -> None:
     system = MixedRadix(primes_of(count))
     digits = system.digits(np.ones((count, *shape)))

@@ -4,6 +4,7 @@ import re
 from math import isqrt, prod
 
 import pytest
+from support.sweeps import every
 
 from secfc.errors import ParameterError
 from secfc.field.fixed_point import quantised_radius
@@ -11,7 +12,7 @@ from secfc.field.primes import MARGIN_BITS, PRIMES, TWO_ADIC_ORDER, Prime, resid
 from secfc.field.residues import MAX_ROWS
 from secfc.protocol.job.options import MAX_PRECISION
 
-each_prime = pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
+each_prime = every("prime", PRIMES)
 
 
 def is_prime(x: int) -> bool:
@@ -71,8 +72,8 @@ def test_one_more_than_the_boundary_needs_one_more_prime(count: int) -> None:
     assert residues_needed(largest_radius(count) + 1, 1) == count + 1
 
 
-@pytest.mark.parametrize("largest_set", [1, 2, 1000, 400_000, MAX_ROWS])
-@pytest.mark.parametrize("radius", [1, 2**20, 2**28 + 60])
+@every("largest_set", [1, 2, 1000, 400_000, MAX_ROWS])
+@every("radius", [1, 2**20, 2**28 + 60])
 def test_count_is_sufficient_and_minimal(radius: int, largest_set: int) -> None:
     count = residues_needed(radius, largest_set)
     largest_distance = (2 * largest_set * radius) ** 2
@@ -108,7 +109,7 @@ def test_error_shows_the_rows_and_both_sizes() -> None:
         residues_needed(2**100, 77)
 
 
-@pytest.mark.parametrize("excess", range(1, 40))
+@every("excess", range(1, 40))
 def test_precision_lowered_as_the_error_says_fits(excess: int) -> None:
     radius = (largest_radius(len(PRIMES)) + 1) << (excess - 1)
     with pytest.raises(ParameterError) as refusal:

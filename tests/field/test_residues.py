@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import tries
+from support.sweeps import every, tries
 
 from secfc.field.array_types import Floats, Objects
 from secfc.field.primes import PRIMES
@@ -16,7 +16,7 @@ LIMIT = 2**53 - 2**24
 
 INNER = [1, 127, 128, 129, 256, 784]
 
-each_modulus = pytest.mark.parametrize("p", MODULI)
+each_modulus = every("p", MODULI)
 laws = tries()
 moduli = st.sampled_from(MODULI)
 
@@ -55,7 +55,7 @@ def signs(kind: str, shape: tuple[int, int]) -> Floats:
 
 class TestReduce:
     @each_modulus
-    @pytest.mark.parametrize("sign", [1, -1])
+    @every("sign", [1, -1])
     def test_is_exact_on_the_last_integers_of_its_domain(self, p: int, sign: int) -> None:
         x = sign * np.arange(LIMIT - 200_000, LIMIT, dtype=np.int64)
         assert int(np.abs(x).max()) == 2**53 - 2**24 - 1
@@ -65,7 +65,7 @@ class TestReduce:
         assert np.abs(r).max() <= p / 2 + 4
 
     @each_modulus
-    @pytest.mark.parametrize("sign", [1, -1])
+    @every("sign", [1, -1])
     def test_is_exact_where_the_quotient_is_hardest_to_round(self, p: int, sign: int) -> None:
         multiples = p * np.arange(LIMIT // p - 20_000, LIMIT // p, dtype=np.int64)
         for offset in (p // 2 - 5, p // 2 - 1, p // 2, p // 2 + 1, p // 2 + 5, 0, 1, -1):
@@ -122,8 +122,8 @@ class TestMatmul:
         assert 2 * BLOCK * product > 2**53
 
     @each_modulus
-    @pytest.mark.parametrize("inner", INNER)
-    @pytest.mark.parametrize("kind", ["plus", "minus", "alternating", "random"])
+    @every("inner", INNER)
+    @every("kind", ["plus", "minus", "alternating", "random"])
     def test_is_exact_at_the_largest_magnitudes(self, p: int, inner: int, kind: str) -> None:
         a = signs(kind, (3, inner)) * largest_reduced(p)
         b = signs("plus" if kind == "minus" else kind, (inner, 5)) * largest_reduced(p)
@@ -139,7 +139,7 @@ class TestMatmul:
         assert_reduced(matmul(a, b, p), exact(a) @ exact(b), p)
 
     @each_modulus
-    @pytest.mark.parametrize("inner", INNER)
+    @every("inner", INNER)
     def test_odd_products_at_the_largest_magnitudes_are_exact(self, p: int, inner: int) -> None:
         # The largest reduced residues are even, so sums of their products would be exact beyond 2**53.
         odd = largest_reduced(p) - 1 | 1
@@ -163,7 +163,7 @@ class TestMatmul:
 
 class TestSquaredNorms:
     @each_modulus
-    @pytest.mark.parametrize("columns", INNER)
+    @every("columns", INNER)
     def test_odd_squares_at_the_largest_magnitudes_are_exact(self, p: int, columns: int) -> None:
         odd = largest_reduced(p) - 1 | 1
         x = np.full((columns, 2), float(odd))

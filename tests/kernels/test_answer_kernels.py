@@ -24,6 +24,7 @@ from support.kernel_samples import (
     reduced,
     some_moduli,
 )
+from support.sweeps import every
 
 from secfc.field.array_types import Floats
 from secfc.field.packing import pack, unpack
@@ -41,14 +42,14 @@ class TestWeightedSums:
                 assert congruent(found, every.sum(axis=2), p)
 
     @fills
-    @pytest.mark.parametrize("rows", sorted({*ROWS, *around(1024, 2048)}))
+    @every("rows", sorted({*ROWS, *around(1024, 2048)}))
     def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
         shares = [centre(canonical(reduced(fill, (3, rows), p, seed=1), p), p) for p in MODULI[:2]]
         weights = [reduced(fill, (2, rows), p) for p in MODULI[:2]]
         self.assert_exact(np.stack(shares), np.stack(weights), tuple(MODULI[:2]))
 
-    @pytest.mark.parametrize("columns", COLUMNS)
-    @pytest.mark.parametrize("k", CLUSTERS)
+    @every("columns", COLUMNS)
+    @every("k", CLUSTERS)
     def test_any_number_of_columns_and_sets(self, columns: int, k: int) -> None:
         shares = centre(canonical(reduced("either", (1, columns, 20), P), P), P)
         self.assert_exact(shares, reduced("either", (1, k, 20), P), (P,))
@@ -76,26 +77,26 @@ class TestAffine:
         assert np.array_equal(integers(unpack(found[0])), expected)
 
     @fills
-    @pytest.mark.parametrize("rows", ROWS)
+    @every("rows", ROWS)
     def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
         matrix = reduced(fill, (5, 3), P, 1)
         self.assert_exact(reduced(fill, (3, rows), P), matrix, reduced(fill, (5,), P, 2), P)
 
     @fills
     @some_moduli
-    @pytest.mark.parametrize("columns", COLUMNS)
+    @every("columns", COLUMNS)
     def test_columns_at_the_edges_of_exact_sums(self, columns: int, p: int, fill: str) -> None:
         matrix = reduced(fill, (3, columns), p, 1)
         self.assert_exact(reduced(fill, (columns, 9), p), matrix, reduced(fill, (3,), p, 2), p)
 
     @each_modulus
-    @pytest.mark.parametrize("k", CLUSTERS)
+    @every("k", CLUSTERS)
     def test_any_number_of_sets(self, k: int, p: int) -> None:
         matrix = reduced("either", (k, 4), p, 1)
         self.assert_exact(reduced("either", (4, 11), p), matrix, reduced("either", (k,), p, 2), p)
 
-    @pytest.mark.parametrize(("before", "after"), [(0, 1), (1, 0), (7, 300), (255, 3), (256, 256), (513, 1)])
-    @pytest.mark.parametrize("rows", [0, 1, 8, 257])
+    @every(("before", "after"), [(0, 1), (1, 0), (7, 300), (255, 3), (256, 256), (513, 1)])
+    @every("rows", [0, 1, 8, 257])
     def test_only_the_rows_asked_for_are_read_and_written(self, rows: int, before: int, after: int) -> None:
         matrix, constant = reduced("either", (3, 5), P, 1), reduced("either", (3,), P, 2)
         self.assert_exact(reduced("either", (5, rows), P), matrix, constant, P, before, after)
@@ -104,7 +105,7 @@ class TestAffine:
 class TestRefused:
     @each_kernels
     @each_modulus
-    @pytest.mark.parametrize("count", [0, 1, 2, 8, 9, 257, 5000])
+    @every("count", [0, 1, 2, 8, 9, 257, 5000])
     def test_largest_residues_are_below(self, kernels: Kernels, p: int, count: int) -> None:
         assert not kernels.refused(pack(np.full((1, count), p - 1.0), p), (p,))
 
@@ -164,7 +165,7 @@ class TestRedraw:
             assert unpack(beside).tolist() == spare
 
     @each_kernels
-    @pytest.mark.parametrize("count", [1, 7, 8, 9, 257, 5000])
+    @every("count", [1, 7, 8, 9, 257, 5000])
     def test_one_large_word_is_replaced_anywhere(self, kernels: Kernels, count: int) -> None:
         for at in {0, 1, 7, 8, 63, 64, count // 2, count - 2, count - 1} & set(range(count)):
             words = list(range(count))

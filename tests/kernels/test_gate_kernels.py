@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.kernel_samples import BOTH, COMPILED, Guarded, each_kernels
+from support.sweeps import every
 
 from secfc.comparing.batch_plan import Group
 from secfc.kernels import Kernels
@@ -79,7 +80,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("gate", CASES, ids=lambda one: f"{one.size}-{one.nodes}-{one.width}-{one.outputs}")
+@every("gate", CASES)
 def test_shares_of_gates_add_up_to_what_the_wires_say(gate: Gate) -> None:
     found = [gate.shares(dealer, kernels) for dealer, kernels in (BOTH, BOTH[::-1])]
     for one, other in zip(*found[0], strict=True):
@@ -90,8 +91,8 @@ def test_shares_of_gates_add_up_to_what_the_wires_say(gate: Gate) -> None:
     assert all(map(np.array_equal, both, gate.expected()))
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("chunk", [1, 2, 3, 4, 5, 6])
+@every("width", WIDTHS)
+@every("chunk", [1, 2, 3, 4, 5, 6])
 @each_kernels
 def test_shares_of_leaves_add_up_to_less_and_equal(kernels: Kernels, chunk: int, width: int) -> None:
     rng, start = np.random.default_rng(chunk + width), 5

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.kernel_samples import BOTH, COMPILED, MODULI, NUMPY, ROWS, laws, reduced
+from support.sweeps import every
 
 from secfc.field.array_types import Shares
 from secfc.field.mixed_radix import MixedRadix
@@ -64,8 +65,8 @@ class TestNearest:
         assert abs(Fraction(found.largest) - largest) <= tolerance * largest
         return found
 
-    @pytest.mark.parametrize("count", range(1, 9))
-    @pytest.mark.parametrize("k", [1, 2, 3, 5, 9, 17])
+    @every("count", range(1, 9))
+    @every("k", [1, 2, 3, 5, 9, 17])
     def test_any_number_of_primes_and_sets(self, count: int, k: int) -> None:
         primes, rng = primes_of(count), np.random.default_rng(count * 100 + k)
         q = prod(primes)
@@ -73,7 +74,7 @@ class TestNearest:
         sizes = [int(size) for size in rng.integers(1, MAX_ROWS, k)]
         self.assert_exact(values, primes, sizes)
 
-    @pytest.mark.parametrize("rows", ROWS)
+    @every("rows", ROWS)
     def test_rows_at_the_edges_of_blocks(self, rows: int) -> None:
         rng = np.random.default_rng(rows)
         values = rng.integers(0, 2**60, (3, rows)).tolist()

@@ -18,6 +18,7 @@ from support.kernel_samples import (
     reduced,
     some_moduli,
 )
+from support.sweeps import every
 
 from secfc.field.array_types import Floats
 from secfc.field.packing import pack, unpack
@@ -38,18 +39,18 @@ class TestEncode:
         assert np.array_equal(integers(unpack(found[0])), expected)
 
     @fills
-    @pytest.mark.parametrize("rows", ROWS)
+    @every("rows", ROWS)
     def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
         self.assert_exact(reduced(fill, (3, 2, rows), P), reduced(fill, (5, 3), P, 1), P)
 
     @fills
     @some_moduli
-    @pytest.mark.parametrize("coded", COLUMNS)
+    @every("coded", COLUMNS)
     def test_coded_values_at_the_edges_of_exact_sums(self, coded: int, p: int, fill: str) -> None:
         self.assert_exact(reduced(fill, (coded, 1, 9), p), reduced(fill, (3, coded), p, 1), p)
 
     @each_modulus
-    @pytest.mark.parametrize("n", CLUSTERS)
+    @every("n", CLUSTERS)
     def test_any_number_of_clients(self, n: int, p: int) -> None:
         self.assert_exact(reduced("either", (3, 3, 10), p), reduced("either", (n, 3), p, 1), p)
 
@@ -80,13 +81,13 @@ class TestStore:
             assert congruent(shares[-1], norms, p)
 
     @fills
-    @pytest.mark.parametrize("rows", LONG_ROWS)
+    @every("rows", LONG_ROWS)
     def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
         self.assert_exact(canonicals(fill, (3, rows), P), P)
 
     @fills
     @some_moduli
-    @pytest.mark.parametrize("columns", [*COLUMNS, 254, 255, 256, 383, 384, 511, 784])
+    @every("columns", [*COLUMNS, 254, 255, 256, 383, 384, 511, 784])
     def test_columns_at_the_edges_of_exact_sums(self, columns: int, p: int, fill: str) -> None:
         self.assert_exact(canonicals(fill, (columns, 9), p), p)
 
@@ -95,7 +96,7 @@ class TestStore:
     def test_every_prime(self, p: int, fill: str) -> None:
         self.assert_exact(canonicals(fill, (5, 20), p), p)
 
-    @pytest.mark.parametrize(("start", "after"), [(0, 1), (1, 0), (7, 3), (255, 1), (256, 256), (3, 500)])
-    @pytest.mark.parametrize("rows", [0, 1, 8, 257])
+    @every(("start", "after"), [(0, 1), (1, 0), (7, 3), (255, 1), (256, 256), (3, 500)])
+    @every("rows", [0, 1, 8, 257])
     def test_only_the_rows_from_start_are_written(self, rows: int, start: int, after: int) -> None:
         self.assert_exact(canonicals("either", (4, rows), P), P, start, after)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import tries
+from support.sweeps import every, tries
 
 from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues, pack, unpack
@@ -52,7 +52,7 @@ def anything(p: int, shape: tuple[int, int]) -> Floats:
     return np.random.default_rng(4).integers(-top, top + 1, shape).astype(np.float64)
 
 
-fills = pytest.mark.parametrize("fill", [plus, minus, either, anything])
+fills = every("fill", [plus, minus, either, anything])
 Fill = Callable[[int, tuple[int, int]], Floats]
 
 
@@ -150,13 +150,13 @@ class TestAnswers:
         sets = np.array(labels, dtype=np.int32)
         assert answer_of(shares, sets, k, p, kernels) == expected_of(shares, sets, k, p)
 
-    @pytest.mark.parametrize("p", MODULI)
+    @every("p", MODULI)
     def test_sizes_up_to_the_most_rows_are_exact(self, p: int, kernels: Kernels) -> None:
         shares, sets = either(p, (3, 6)), round_robin(6, 3)
         sizes = [MAX_ROWS, p // 2 + 1, p]
         assert answer_of(shares, sets, 3, p, kernels, sizes) == expected_of(shares, sets, 3, p, sizes)
 
-    @pytest.mark.parametrize("p", MODULI)
+    @every("p", MODULI)
     def test_largest_sizes_and_inner_products_together_are_exact(self, p: int, kernels: Kernels) -> None:
         # mu~ = 1, so <mu~, x~> = x~ takes the largest residues; 2 (MAX_ROWS - 1) of them exceed 2**52.
         row = [1, *range(p // 2 - 300, p // 2 + 1), *range(-(p // 2), -(p // 2) + 300)]
@@ -324,7 +324,7 @@ class TestParts:
         tops = np.array([(p + 8) // 2 for p in MODULI])
         assert np.array_equal(tops.astype(np.float32).astype(np.int64), tops)
 
-    @pytest.mark.parametrize("p", MODULI)
+    @every("p", MODULI)
     def test_canonical_shares_are_kept_centred(self, p: int, kernels: Kernels) -> None:
         values = [0, 1, p // 2, p // 2 + 1, p - 2, p - 1]
         memory = memory_of((p,), 1, 6)

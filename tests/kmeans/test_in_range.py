@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import tries
+from support.sweeps import every, tries
 
 from secfc.errors import RangeError
 from secfc.field.fixed_point import norm_limit, quantise, quantised_radius, row_norms, unit_of
@@ -19,7 +19,7 @@ from secfc.kmeans.in_range import RangeCheck, surely_in
 from secfc.protocol.job.row_layout import Layout
 
 KERNELS = [VectorisedKernels(), CompiledKernels()]
-each_kernels = pytest.mark.parametrize("kernels", KERNELS, ids=lambda one: one.name)
+each_kernels = every("kernels", KERNELS)
 
 
 def passes(kernels, integers, sizes, radius):
@@ -78,8 +78,8 @@ def test_a_distance_above_the_largest_does_not_pass(kernels, radius, size, exces
 
 
 @each_kernels
-@pytest.mark.parametrize("radius", [5, 2**12, 2**32, 2**52])
-@pytest.mark.parametrize("size", [1, 3, 1000, 1 << 29])
+@every("radius", [5, 2**12, 2**32, 2**52])
+@every("size", [1, 3, 1000, 1 << 29])
 def test_random_residues_do_not_pass(kernels, radius, size):
     rng = np.random.default_rng(size + radius)
     primes = primes_of(residues_needed(radius, size))

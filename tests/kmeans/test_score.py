@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from support.sweeps import every
 
 from secfc.kmeans.score import (
     INERTIA,
@@ -23,8 +24,8 @@ def test_weights_by_hand():
     assert score([10, 0, 1, 2], np.array([1, 0, 3, 5]), 5) == 10 * 2**22 + 466_033 + 2 * 167_772
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 127, 128, 2**14, 2**14 + 1, 2**20 - 1, 2**20, 2**29])
-@pytest.mark.parametrize(("spare", "bits"), [(SCORE, 15), (INERTIA, 23)])
+@every("m", [1, 2, 3, 127, 128, 2**14, 2**14 + 1, 2**20 - 1, 2**20, 2**29])
+@every(("spare", "bits"), [(SCORE, 15), (INERTIA, 23)])
 def test_weights_are_those_of_the_inertia_to_so_many_bits(m, spare, bits):
     rng = np.random.default_rng(m)
     sizes = np.array([1, m, *(rng.random(200) * m).astype(np.int64) + 1]).clip(max=m)

@@ -1,11 +1,11 @@
 """How few rows must move for a start to stop, by hand."""
 
-import pytest
+from support.sweeps import every
 
 from secfc.kmeans.program import fewest_moved
 
 
-@pytest.mark.parametrize(
+@every(
     ("tol_moved", "m", "fewest"),
     [
         (0.0, 10, 1),

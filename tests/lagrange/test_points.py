@@ -1,15 +1,15 @@
 """Evaluation points: distinct, disjoint, and as designed."""
 
-import pytest
+from support.sweeps import every
 
 from secfc.field.primes import PRIMES, Prime
 from secfc.lagrange.basis import evaluation_points, order_of_root
 
-each_prime = pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
+each_prime = every("prime", PRIMES)
 
 SIZES = [(1, 1), (3, 2), (4, 2), (5, 3), (11, 6), (16, 8), (17, 9), (2048, 1024), (2049, 1025), (4095, 2048)]
 LARGEST = [(4096, 2), (4096, 2048), (4096, 4095), (4096, 4096)]
-each_size = pytest.mark.parametrize(("n", "coded"), [*SIZES, *LARGEST])
+each_size = every(("n", "coded"), [*SIZES, *LARGEST])
 
 
 @each_prime
@@ -33,7 +33,7 @@ def test_points_are_canonical_residues(prime: Prime) -> None:
 
 
 @each_prime
-@pytest.mark.parametrize(
+@every(
     ("n", "coded", "order"),
     [
         (3, 2, 4),

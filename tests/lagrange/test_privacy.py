@@ -6,6 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from support.rank import rank
+from support.sweeps import every
 
 from secfc.crypto.randomness import MaskSource
 from secfc.field.array_types import Floats
@@ -148,8 +149,8 @@ class TestStatistics:
         values[index] = np.concatenate([np.full((1, self.M), value), masks])
         return unpack(code.deal(values, choose(1))[:, index])
 
-    @pytest.mark.parametrize("index", range(len(PRIMES)))
-    @pytest.mark.parametrize("value", DATA)
+    @every("index", range(len(PRIMES)))
+    @every("value", DATA)
     def test_each_share_of_equal_rows_is_uniform(self, value: float, index: int) -> None:
         for plane in self.sharing(value, index):
             counts, _ = np.histogram(plane, bins=128, range=(0, PRIMES[index].p))

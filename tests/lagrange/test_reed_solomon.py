@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import tries
+from support.sweeps import every, tries
 
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
@@ -132,8 +132,8 @@ def test_repr_shows_sizes_only():
     )
 
 
-@pytest.mark.parametrize(("length", "dimension", "errors"), [(5, 3, 1), (9, 3, 3), (12, 5, 2), (4, 4, 0)])
-@pytest.mark.parametrize("seed", range(5))
+@every(("length", "dimension", "errors"), [(5, 3, 1), (9, 3, 3), (12, 5, 2), (4, 4, 0)])
+@every("seed", range(5))
 def test_wrong_values_over_the_field_of_the_union_are_located(length, dimension, errors, seed) -> None:
     random = Random(seed)
     coefficients = [random.randrange(P) for _ in range(dimension)]

@@ -9,6 +9,7 @@ import pytest
 from operations.own_net import dealt, ended, parties_of, play, shared_rows
 from operations.test_own_labels import Lying
 from support.recorded import recorded_noise
+from support.sweeps import every
 
 from secfc.errors import CheatError, LimitError, TooManyFaultsError
 from secfc.field.primes import primes_of
@@ -127,8 +128,8 @@ def drawn(seed, shape, *, least=0, **more):
     return rows, labels, k, {"n": n, "t": t, "ell": ell, "to": to, "weights": weights} | more
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@every("seed", range(8))
+@every("shape", SHAPES)
 def test_centres_are_the_exact_means_and_go_to_recipients_alone(seed, shape):
     rows, labels, k, given = drawn(seed, shape)
     net, sent = Ending(rows, labels, k, **given), set()
@@ -141,8 +142,8 @@ def test_centres_are_the_exact_means_and_go_to_recipients_alone(seed, shape):
     assert sent <= set(given["to"])
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@every("seed", range(4))
+@every("shape", SHAPES)
 def test_spreads_are_the_exact_deviations(seed, shape):
     rows, labels, k, given = drawn(seed, shape, least=60, reveal_spread=10)
     labels[:] = np.arange(labels.size) % 3 % k  # of others there are enough
@@ -157,7 +158,7 @@ def test_squares_are_summed_block_by_block(monkeypatch):
     net.assert_opened(net.run())
 
 
-@pytest.mark.parametrize("seed", range(24))
+@every("seed", range(24))
 def test_recipients_for_whom_others_have_too_few_rows_in_a_set(seed):
     rng = np.random.default_rng(seed)
     shape = SHAPES[seed % 2]

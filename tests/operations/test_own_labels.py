@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from operations.own_net import Net, StuckError, drawn_case, in_the_clear
 from support.recorded import recorded_keys
+from support.sweeps import every
 
 from plaintext_baselines import ExactLloyd
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
@@ -37,9 +38,9 @@ def test_the_program_in_the_clear_is_exact_lloyd(seed):
     assert (found.n_iter, found.converged) == (exact.n_iter_, exact.converged_)
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("of", [Secure, Coded])
-@pytest.mark.parametrize("shape", [(3, 1, 1), (5, 1, 2), (6, 2, 1)], ids=str)
+@every("seed", range(6))
+@every("of", [Secure, Coded])
+@every("shape", [(3, 1, 1), (5, 1, 2), (6, 2, 1)])
 def test_shares_give_the_same_labels(seed, shape, of):
     n, t, ell = shape
     rng, rows, start, k = drawn_case(seed)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from operations.own_net import Net, drawn_case, in_the_clear, parties_of, play, shared_rows
 from support.recorded import recorded_keys
+from support.sweeps import every
 
 from plaintext_baselines import ExactLloyd
 from secfc.crypto.randomness import MaskSource
@@ -22,8 +23,8 @@ from secfc.operations.beginning.plus_plus import (
 from secfc.sharing.codewords import Codewords
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("shape", [(3, 1, 1), (5, 1, 2), (6, 2, 1)], ids=str)
+@every("seed", range(6))
+@every("shape", [(3, 1, 1), (5, 1, 2), (6, 2, 1)])
 def test_shares_give_the_labels_of_the_start_in_the_clear(seed, shape):
     n, t, ell = shape
     rng, rows, _, k = drawn_case(seed)

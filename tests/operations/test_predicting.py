@@ -9,6 +9,7 @@ from operations import two_worlds
 from operations.own_net import ended, parties_of, play, shared_rows
 from operations.two_worlds import P, told_apart
 from scipy.stats import chisquare
+from support.sweeps import every
 
 from plaintext_baselines._exact import ExactRows
 from plaintext_baselines._quantise import quantise
@@ -192,7 +193,7 @@ def drawn_case(seed):
     return rows, labels, weights, k
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_in_the_clear_it_is_the_nearest_exact_mean(seed):
     rows, labels, weights, k = drawn_case(seed)
     exact = ExactRows(quantise([rows.astype(float)], Fraction(1)), k, Fraction(1), weights)
@@ -219,8 +220,8 @@ def predicts(rows, labels, weights, k, rounds, smallest=1):
     return program
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@every("seed", range(12))
+@every("shape", SHAPES)
 def test_shares_give_the_same_labels_to_the_owners_of_new_rows(shape, seed):
     rows, labels, weights, k = drawn_case(seed)
     radius = int(np.ceil(np.sqrt((rows**2).sum(axis=1).max()))) + 1

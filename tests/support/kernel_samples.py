@@ -3,8 +3,7 @@
 from math import prod
 
 import numpy as np
-import pytest
-from support.sweeps import tries
+from support.sweeps import every, tries
 
 from secfc.field.array_types import Floats
 from secfc.field.primes import PRIMES
@@ -29,10 +28,10 @@ COLUMNS = [1, 2, 3, 4, 5, 126, 127, 128, 129, 130, 257]
 CLUSTERS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 17]
 FILLS = ["plus", "minus", "either", "anything"]
 
-each_kernels = pytest.mark.parametrize("kernels", BOTH, ids=lambda kernels: kernels.name)
-each_modulus = pytest.mark.parametrize("p", MODULI)
-fills = pytest.mark.parametrize("fill", FILLS)
-some_moduli = pytest.mark.parametrize("p", [MODULI[0], MODULI[-1]])
+each_kernels = every("kernels", BOTH)
+each_modulus = every("p", MODULI)
+fills = every("fill", FILLS)
+some_moduli = every("p", [MODULI[0], MODULI[-1]])
 
 
 def reduced(fill: str, shape: tuple[int, ...], p: int, seed: int = 0) -> Floats:

@@ -1,13 +1,42 @@
 """Which cases of a wide sweep the default run tests, and which only slow tests and thorough searches."""
 
+import inspect
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable
+from functools import wraps
 from itertools import combinations, product
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+
+def every(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Any], Any]:
+    """`pytest.mark.parametrize` in one test, for many cases of milliseconds: a failure notes its case."""
+    named = (names,) if isinstance(names, str) else names
+    listed = [case if len(named) > 1 else (case,) for case in cases]
+    assert listed, f"no case of {names}"
+
+    def joined(test: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(test)
+
+        @wraps(test)
+        def try_all(*args: Any, **given: Any) -> None:
+            for case in listed:
+                values = dict(zip(named, case, strict=True))
+                try:
+                    test(*args, **given, **values)
+                except BaseException as error:
+                    error.add_note(f"with {values}")
+                    raise
+
+        left = [one for one in signature.parameters.values() if one.name not in named]
+        assert len(left) == len(signature.parameters) - len(named), f"{test} takes {named}"
+        try_all.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+        return try_all
+
+    return joined
 
 
 def sweep(cases: Iterable[Any], keep: Collection[Any] | Callable[[Any], bool]) -> list[Any]:
