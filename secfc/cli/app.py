@@ -120,7 +120,7 @@ def predict(
 
 @app.command(rich_help_panel=_CLUSTER, epilog="Example: secfc demo")
 def demo(seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 0) -> None:
-    """Cluster handwritten digits of eleven clients that do not pool them; each party is a process."""
+    """Cluster handwritten digits of five clients that do not pool them; each party is a process."""
     if find_spec("sklearn") is None:
         raise missing("scikit-learn", "secfc demo", "sklearn")
     from secfc.cli.demo_command import run_demo

@@ -1,4 +1,4 @@
-"""`secfc demo`: clusters digits of eleven clients, a process each, and compares with KMeans on all rows."""
+"""`secfc demo`: clusters digits of five clients, a process each, and compares with KMeans on all rows."""
 
 import numpy as np
 from rich.table import Table
@@ -12,7 +12,7 @@ from secfc.field.array_types import Floats, Ints
 from secfc.report.pooled import PooledComparison, compare_with_pooled
 from secfc.tables.number_texts import number_text
 
-CLIENTS, CLUSTERS, T, ELL = 11, 10, 4, 2
+CLIENTS, CLUSTERS, T, ELL = 5, 10, 1, 2
 
 
 def uneven_parties(rows: Floats, classes: Ints) -> list[Ints]:
