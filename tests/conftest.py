@@ -2,6 +2,7 @@
 
 import gc
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -25,9 +26,18 @@ settings.register_profile("thorough", settings.get_profile("default"), max_examp
 settings.load_profile("default")
 
 
-def pytest_configure() -> None:
-    """Collect no garbage during test collection: thousands of objects are made, and all stay."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect no garbage during test collection: thousands of objects are made, and all stay.
+
+    With pytest-xdist, compile loops before its processes start, which would all do that at once.
+    """
     gc.disable()
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        compiled = ("secfc.kernels.compiled", "secfc.psu.compiled")
+        imports = [[sys.executable, "-P", "-c", f"import {module}"] for module in compiled]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        for process in [subprocess.Popen(command, **quiet) for command in imports]:
+            process.wait()  # without Numba it fails, and there is nothing to compile
 
 
 def pytest_collection_finish() -> None:
