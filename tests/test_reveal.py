@@ -25,7 +25,8 @@ ROUNDING = 1e-8
 def reveal(parties=FIVE, k=3, **more):
     """A run; `more` are options, or fields of `secfc.Reveal`."""
     opened = {"centres": [1]} | {one.name: more.pop(one.name) for one in fields(Reveal) if one.name in more}
-    return secfc.run(parties, k, 1, 1, **{"seed": 4, "reveal": Reveal(**opened), "limits": WILLING} | more)
+    fixed = {"init": "random", "seed": 4, "reveal": Reveal(**opened), "limits": WILLING}
+    return secfc.run(parties, k, 1, 1, **fixed | more)
 
 
 def assert_means(result, parties=FIVE):

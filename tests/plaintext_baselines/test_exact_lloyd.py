@@ -367,7 +367,7 @@ def test_squared_norms_of_the_largest_numbers_are_exact(n_features):
 class TestFarthestRowsThatTie:
     """Emptied clusters get the farthest rows, of equally far ones the first; scikit-learn has no order."""
 
-    @pytest.mark.parametrize("seed", range(40))
+    @pytest.mark.parametrize("seed", range(10))
     def test_runs_and_the_oracle_agree(self, seed):
         rng = np.random.default_rng(seed)
         rows = [rng.integers(-4, 5, size=(4, 1)).astype(float) for _ in range(3)]
