@@ -262,9 +262,9 @@ def choose_k(
     >>> rng = np.random.default_rng(0)
     >>> parties = [rng.normal(size=(20, 2)) + rng.integers(3, size=(20, 1)) * 9 for _ in range(3)]
     >>> given = {"reveal": secfc.Reveal(inertia=True), "limits": secfc.Limits(reveal_inertia=True)}
-    >>> choice = secfc.choose_k(parties, range(1, 6), t=1, ell=1, seed=0, **given)
+    >>> choice = secfc.choose_k(parties, range(2, 5), t=1, ell=1, n_init=2, seed=0, **given)
     >>> choice.best, choice[3].sizes.tolist(), choice[2].sizes
-    (3, [22, 22, 16], None)
+    (3, [16, 22, 22], None)
     """
     options = given_options(locals())
     return choose_members(as_parties(parties), options, ks=ks, t=t, ell=ell)
