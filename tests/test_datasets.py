@@ -103,7 +103,7 @@ def test_large_datasets_to_the_end(name):
 def test_mnist_first_iterations_one_digit_per_client():
     rows, digits = mnist()
     parties = [rows[digits == digit][:50] for digit in range(10)]
-    result = secfc.run(parties, 10, t=2, ell=2, seed=0, max_iter=3)
+    result = secfc.run(parties, 10, t=2, ell=2, init="random", seed=0, max_iter=3)
     exact = ExactLloyd(10, **begun_as(result.job, result.start), max_iter=3).fit(parties)
     np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
     assert_same_as_scikit_learn(parties, 10, result, max_iter=3)

@@ -84,8 +84,7 @@ def draws(me, amounts, numbers):
     return (yield from drawn_rows(me, amounts, numbers))
 
 
-def chooses(me, closest, drawn, of):
-    norms = yield from reduced(me, of.norms)
+def chooses(me, norms, closest, drawn, of):
     start = Candidates(rows=of, weights=np.array([1, 2]), norms=norms, closest=closest)
     return (yield from best_of(me, start, drawn, last=False))
 
@@ -194,6 +193,7 @@ CASES = {
     "drawn": (draws, shared([1, 3], [2, 1], spread=in_first), shared([1, 0], [0, 1])),
     "candidates": (
         chooses,
+        shared([9, 25], [16, 64], spread=in_first),
         shared([3, 1], [1, 2], spread=in_first),
         sets(2, [0, 1], [1, 0]),
         rows([3, 5], [4, 8]),
