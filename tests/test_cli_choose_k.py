@@ -24,7 +24,7 @@ def files(tmp_path, monkeypatch):
 def choose(*options):
     parties = [f"{name}.csv" for name in "abcde"]
     fixed = ["--t", "1", "--ell", "1", "--seed", "1", "--to", "3", "--driver", "in-process", "--quiet"]
-    fixed += ["--disclosure", "coded"]
+    fixed += ["--disclosure", "coded", "--n-init", "2"]
     return CliRunner().invoke(app, ["choose-k", *parties, *fixed, *map(str, options)])
 
 

@@ -44,7 +44,14 @@ class TestParties:
 
     def test_choose_k_predict_and_the_estimator_take_a_dict(self):
         consent = secfc.Limits(reveal_inertia=True, predict=True)
-        given = {"t": 1, "ell": 1, "seed": 1, "init": "random", "reveal": secfc.Reveal(inertia=True)}
+        given = {
+            "t": 1,
+            "ell": 1,
+            "seed": 1,
+            "init": "random",
+            "n_init": 1,
+            "reveal": secfc.Reveal(inertia=True),
+        }
         named = secfc.choose_k(PARTIES, [2, 3], limits=dict.fromkeys(PARTIES, consent), **given)
         plain = secfc.choose_k(list(PARTIES.values()), [2, 3], limits=consent, **given)
         k = named.best

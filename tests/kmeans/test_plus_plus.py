@@ -57,8 +57,8 @@ ROWS = [(_RNG.normal(size=(m, 3)) + _RNG.integers(5, size=(m, 1)) * 4).round(4) 
 def test_the_best_of_several_starts_is_kept():
     options = {"init": "k-means++", "seed": 0, "reveal": secfc.Reveal(inertia=True)}
     options["limits"] = secfc.Limits(reveal_inertia=True)
-    one = secfc.run(ROWS, 6, 1, 2, **options)
-    many = secfc.run(ROWS, 6, 1, 2, **options, n_init=5)
+    one = secfc.run(ROWS, 4, 1, 2, **options)
+    many = secfc.run(ROWS, 4, 1, 2, **options, n_init=3)
     assert many.inertia <= one.inertia
 
 

@@ -110,7 +110,7 @@ def told(kept):
 
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("shape", [(3, 1, 1), (5, 1, 2), (5, 2, 1)], ids=str)
-@pytest.mark.some(8)
+@pytest.mark.some(5)
 def test_shares_give_the_best_starts_and_inertias_of_the_plaintext(seed, shape):
     n, t, ell = shape
     rows, firsts, weights, numbers, options = drawn_job(seed)

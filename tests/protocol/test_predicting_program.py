@@ -87,7 +87,7 @@ def expected(net, rows, starts, weights=None):
     return [part.tolist() for part in np.split(labels, ends)]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(8))
 def test_new_rows_get_the_nearest_mean_and_old_ones_keep_their_labels(seed):
     rows, starts, more = drawn(seed)
     net, rng = net_of(rows, starts, **more), np.random.default_rng(seed)
