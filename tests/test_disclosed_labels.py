@@ -160,14 +160,6 @@ class TestSeveralK:
             self.choose(limits=None)
 
 
-@pytest.mark.parametrize("comparers", [(1, 2), (1, 2, 2), (1, 2, 7), (1, 2, 3, 3)])
-def test_a_job_names_three_different_parties(comparers):
-    with pytest.raises(
-        ParameterError, match=r"^comparers: (three different parties are needed|clients have the numbers)"
-    ):
-        make_job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="labels", comparers=comparers)
-
-
 def test_two_comparers_are_fewer_than_t_so_it_warns():
     with pytest.warns(secfc.PrivacyWarning, match="any two of clients 1, 2 together learn .* though t=2"):
         run(t=2, comparers=(0, 5, 1))

@@ -16,7 +16,7 @@ PACKAGE = Path(secfc.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 HEAVY = [
     *("jinja2", "matplotlib", "numba", "pandas", "pyarrow", "pydantic", "rich", "scipy", "sklearn", "typer"),
-    *("benchmarks", "plaintext_baselines"),
+    *("benchmarks", "nvflare", "plaintext_baselines"),
 ]
 
 

@@ -233,13 +233,6 @@ def test_an_error_in_progress_comes_out_unchanged():
 # The package
 
 
-def test_import_is_light():
-    heavy = "sklearn pandas pyarrow matplotlib numba nvflare rich typer scipy"
-    code = f"import secfc, sys; print([name for name in {heavy.split()} if name in sys.modules])"
-    command = [sys.executable, "-c", code]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
 def test_a_run_on_arrays_imports_nothing_heavy():
     heavy = "sklearn pandas pyarrow matplotlib numba nvflare rich typer scipy"
     code = (
