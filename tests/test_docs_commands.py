@@ -78,7 +78,7 @@ ABOUT_A_JOB = {"sign-off.md"}
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
 def test_commands_of_a_page_work_as_they_stand(page, folder):
     if page.name in ABOUT_A_JOB:
-        run_page(folder)
+        run_page(folder, until="secfc ids-key")
     written = {}
     for at, command in enumerate(commands(page)):
         if elsewhere(command):
