@@ -169,13 +169,7 @@ CASES = {
         rows([3, 5], [4, 8]),
     ),
     "masked": (masks, wide(X, Y)),
-    "nearest of two": (  # with what `pairs` sends
-        assigns,
-        shared([[3], [4]], [[5], [1]], spread=in_first),
-        shared([2, 1], [1, 2]),
-        rows([5, 1], [7, 9]),
-    ),
-    "nearest of three": (
+    "nearest of three": (  # with what `pairs` sends
         assigns,
         shared([[3], [4], [7]], [[5], [1], [2]], spread=in_first),
         shared([2, 1, 1], [1, 2, 1]),
