@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from secfc.errors import MessageError, ParameterError, SealError
+from secfc.field.primes import PRIMES
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Hello, Plan
 
@@ -105,6 +106,15 @@ def test_as_many_rows_and_clusters_as_a_run_can_have_make_messages_that_are_sent
     Layout((2, 3, 2**29 - 5)).check(net.job)
     with pytest.raises(ParameterError, match=f"at most {2**29} rows in all, {2**29 + 1} were given"):
         Layout((2, 3, 2**29 - 4)).check(net.job)
+
+
+def test_sets_of_hidden_labels_have_fewer_rows_than_the_first_prime(wire):
+    job = wire(ROWS, disclosure="labels").job
+    Layout((2, 3, PRIMES[0].p - 6)).check(job)
+    with pytest.raises(
+        ParameterError, match=f"at most {PRIMES[0].p - 1} rows with hidden labels, {PRIMES[0].p} "
+    ):
+        Layout((2, 3, PRIMES[0].p - 5)).check(job)
 
 
 def test_a_start_cluster_without_a_row_ends_the_run_before_a_plan(wire):

@@ -13,6 +13,7 @@ from secfc.errors import MessageError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Ints
 from secfc.field.packing import BYTES_PER_RESIDUE
+from secfc.field.primes import PRIMES
 from secfc.field.residues import MAX_ROWS
 from secfc.protocol.job.cases import Deposited, LabelsOnly, Union
 from secfc.protocol.job.job import Job
@@ -116,6 +117,9 @@ class Layout:
         if job.opened.to:
             columns = max(columns, (1 if job.opened.spread is None else 2) * job.k * job.width)
         if isinstance(job.disclosure, LabelsOnly):
+            most = PRIMES[0].p - 1  # whether a set has rows is opened modulo the first prime
+            if self.m > most:
+                raise ParameterError(f"parties: at most {most} rows with hidden labels, {self.m} were given")
             largest = most_dealt_bytes(1, job.k, primes) + _HEADER_ROOM  # of one row; more if they fit
             if largest > MAX_MESSAGE_BYTES:
                 raise ParameterError(
