@@ -9,20 +9,19 @@ sees no answer. Answers go to the first evaluator, which sends y to the second.
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
-
-import numpy as np
 
 from secfc.crypto.keystream import ResidueStream
 from secfc.errors import MessageError
 from secfc.field.array_types import Floats
-from secfc.field.packing import PackedResidues, pack, packed_bytes
+from secfc.field.packing import PackedResidues, packed_bytes, unpack
+from secfc.field.residues import reduce
 from secfc.kernels.interface import Bytes
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import decoded_sum
 from secfc.protocol.parties.party import Half, Party
-from secfc.sharing.shared import Shared
+from secfc.sharing.rows import Answers
 
 _PHASE, _PURPOSE = "masks", "answers"
 
@@ -35,14 +34,25 @@ class Masked:
     held: PackedResidues | None = field(repr=False)
 
 
-def masked(
-    me: Party, answers: PackedResidues | None, *, columns: int, rows: int
-) -> Generator[None, None, Masked]:
-    """Y and r of holders' shares of <x>, or [x], shape (P, columns, rows), which are overwritten."""
-    shape = len(me.code.primes), columns, rows
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """Answers that are to be checked, and what is held of them."""
+
+    answers: Answers
+    held: PackedResidues | None = field(repr=False)
+
+    def residues(self, moduli: Floats) -> Floats:
+        """What is held as reduced residues, shape (P, columns, rows)."""
+        assert self.held is not None
+        return reduce(unpack(self.held.planes()), moduli)
+
+
+def masked(me: Party, answers: Answers) -> Generator[None, None, Masked]:
+    """Y and r of holders' shares of <x>, or [x]. The packed shares are overwritten."""
+    shape = len(me.code.primes), *answers.shape
     halves = []
-    if answers is not None:
-        halves.append(_holder(me, answers, shape))
+    if answers.packed is not None:
+        halves.append(_holder(me, answers.packed, shape))
     if me.deals:
         halves.append(_dealer(me, shape))
     if me.number == me.roles.first:
@@ -51,17 +61,9 @@ def masked(
         halves.append(_second(me, shape))
     found = yield from me.together(halves)
     held = [one for one in found if one is not None]
-    return Masked(shape=shape, held=held[0] if held else None)
-
-
-def packed(shares: Shared, *, columns: int = 1) -> PackedResidues | None:
-    """A holder's shares as an answer with so many columns."""
-    if shares.residues is None:
-        return None
-    primes = np.array(shares.primes)[:, np.newaxis, np.newaxis]
-    found = PackedResidues.empty((len(shares.primes), columns, shares.size // columns))
-    found.planes()[...] = pack(shares.residues.reshape(len(primes), columns, -1), primes)
-    return found
+    own = held[0] if held else None
+    me.unchecked[1].append(Answered(answers=replace(answers, packed=None), held=own))
+    return Masked(shape=shape, held=own)
 
 
 def _bearers(me: Party) -> tuple[int, ...]:

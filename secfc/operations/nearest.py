@@ -96,5 +96,4 @@ def planes_of(me: Party, of: Sums) -> Generator[None, None, Planes]:
 
 def pairs(me: Party, of: Planes, rows: Rows, block: slice) -> Generator[None, None, Masked]:
     """U of all pairs and a block of rows, under the dealer's masks, shape (P, pairs, rows)."""
-    answers = rows.affine(of.directions, of.offsets, rows=block)
-    return (yield from masked(me, answers, columns=of.offsets.size, rows=block.stop - block.start))
+    return (yield from masked(me, rows.affine(of.directions, of.offsets, block)))

@@ -14,12 +14,14 @@ from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Floats
 from secfc.field.packing import to_bytes
-from secfc.operations.masked import masked, packed
+from secfc.operations.checking.check import settled
+from secfc.operations.masked import masked
 from secfc.operations.signs import HiddenBits, hidden_signs
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import opened_shares
 from secfc.protocol.parties.party import Half, Party
 from secfc.protocol.parties.random_sharings import Sharings, random_sharings
+from secfc.sharing.rows import answers_of
 from secfc.sharing.shared import Shared, joined
 
 MULTIPLES = 2
@@ -31,6 +33,7 @@ def opened(me: Party, product: Shared) -> Generator[None, None, Floats]:
 
     The sharing must be uniform among those of its segments: add <0> before.
     """
+    yield from settled(me)
     found: list[Floats] = yield from me.together([opening(me, product)])
     return found[0]
 
@@ -40,7 +43,11 @@ def opening(me: Party, product: Shared) -> Half:
     if product.residues is not None:
         me.send_share(me.roles.everybody, "share", to_bytes(product.residues[:1], me.code.primes[:1]))
     alone = replace(me, code=me.code.first_prime())
-    return (yield from opened_shares(alone, "share", product.size, wide=True))[0]
+    claim = me.claim(product)
+    segments = yield from opened_shares(alone, "share", product.size, wide=True)
+    found = alone.code.public(segments, me.number) if me.holds else None
+    claim.value = Shared(alone.code.primes, product.shape, found)
+    return segments[0]
 
 
 def opened_to(
@@ -51,6 +58,7 @@ def opened_to(
     The sharing must be uniform among those of its segments, as `reduced` makes it. It may be modulo the first
     primes alone.
     """
+    yield from settled(me)
     halves = []
     if me.number in recipients:
         halves.append(_recipient(me, numbers, what))
@@ -68,6 +76,7 @@ def nonzero(me: Party, numbers: Shared) -> Generator[None, None, Bools]:
     modulo this prime passes for 0 only if all of these are 0, each independently with probability below
     2**-23. More is not opened: a comparer that lies can deal bits that differ by prime.
     """
+    yield from settled(me)
     vectors = numbers.reshape(numbers.shape[0], -1)
     count = MULTIPLES * numbers.size
     random = yield from random_sharings(me, zeros=MULTIPLES * vectors.shape[0], alone=count)
@@ -101,7 +110,7 @@ def below(me: Party, counts: Shared, limits: list[int]) -> Generator[None, None,
     All segments of a count are the same, so their sum is ell times it; or the limit is 0.
     """
     apart = counts - np.array(limits)
-    hidden = yield from masked(me, packed(apart), columns=1, rows=len(limits))
+    hidden = yield from masked(me, answers_of(apart))
     bits = yield from hidden_signs(me, hidden, below_zero(1))
     return (yield from opened_bits(me, bits))
 

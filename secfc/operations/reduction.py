@@ -15,35 +15,50 @@ from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import opened_shares
 from secfc.protocol.parties.party import Half, Party
 from secfc.protocol.parties.random_sharings import Sharings, random_sharings
+from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared
 
 
 def reduced(me: Party, product: Shared) -> Generator[None, None, Shared]:
     """[x] of <x>."""
     masks = yield from random_sharings(me, twins=product.size)
-    found: list[Shared] = yield from me.together([reducing(me, product, masks)])
+    found: list[Shared] = yield from me.together([claiming(me, product, masks)])
     return found[0]
 
 
-def reducing(me: Party, product: Shared, masks: Sharings) -> Half:
-    """The same as a half of a step, with as many twins as numbers."""
+def norms_of(me: Party, rows: Rows) -> Generator[None, None, Shared]:
+    """[|f|^2], shape (m,): the squared norm of each segment. They are reduced, and checked, once."""
+    if rows.reduced_norms is None:
+        rows.reduced_norms = yield from reduced(me, rows.norms)
+    return rows.reduced_norms
+
+
+def claiming(me: Party, product: Shared, masks: Sharings) -> Half:
+    """The same as a half of a step, with as many twins as numbers. It is to be checked."""
+    claim = me.claim(product)
+    claim.value = yield from reducing(me, product, masks, "hidden")
+    return claim.value
+
+
+def reducing(me: Party, product: Shared, masks: Sharings, tag: str) -> Half:
+    """The same without a check to come."""
     size, code, segments = product.size, me.code, None
     hidden = product.reshape(size) + masks.wide
     if hidden.residues is not None:
-        me.send_share(me.roles.evaluators, "hidden", to_bytes(hidden.residues, code.primes))
+        me.send_share(me.roles.evaluators, tag, to_bytes(hidden.residues, code.primes))
     if me.evaluates:
-        segments = yield from opened_shares(me, "hidden", size, wide=True)
+        segments = yield from opened_shares(me, tag, size, wide=True)
         returned = to_bytes(segments, code.primes)
         for holder in me.roles.holders:
             if holder not in me.roles.evaluators:
-                me.send(holder, "opened", returned)
+                me.send(holder, f"{tag} opened", returned)
         me.note_inside(returned)
     elif me.holds:
         expected = size_of(code.ell * size, code.primes)
-        first, second = (yield Wait("opened", me.roles.evaluators, expected)).values()
+        first, second = (yield Wait(f"{tag} opened", me.roles.evaluators, expected)).values()
         if first != second:
-            text = "the evaluators returned different numbers"
-            raise CheatError(text, code=Code.BAD_MESSAGE, clients=me.roles.evaluators)
+            text = "the evaluators returned different numbers, or a holder has sent them different shares"
+            raise CheatError(text, code=Code.BAD_MESSAGE)
         segments = from_bytes(first, (code.ell, size), code.primes)
         me.note_inside(first)
     found: Floats | None = None if segments is None or not me.holds else code.public(segments, me.number)

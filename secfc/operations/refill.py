@@ -11,7 +11,7 @@ import numpy as np
 
 from secfc.field.array_types import Labels, Objects
 from secfc.operations.opening import below
-from secfc.operations.reduction import reduced
+from secfc.operations.reduction import norms_of, reduced
 from secfc.operations.signs import negative
 from secfc.operations.sums import PlainSums, Sums
 from secfc.protocol.parties.party import Party
@@ -66,7 +66,7 @@ def _own_distances(
     width = rows.width
     norms = (of.sums * of.sums).sum(1).reshape(-1, 1)
     of_sets = yield from reduced(me, joined([sizes * of.sums, norms, sizes * sizes], 1))
-    of_rows = yield from reduced(me, rows.norms)
+    of_rows = yield from norms_of(me, rows)
     scaled, norms, squares = of_sets[:, :width], of_sets[:, width : width + 1], of_sets[:, width + 1 :]
     distances = yield from reduced(me, squares @ of_rows.reshape(1, -1) - rows.product(scaled * 2) + norms)
     own = [(labels * distances).sum(0), (labels * squares).sum(0)]

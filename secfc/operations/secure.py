@@ -10,7 +10,7 @@ from secfc.operations.ending.best import best_start
 from secfc.operations.ending.fit import scores_of
 from secfc.operations.ending.inertia import opened_first_bits
 from secfc.operations.nearest import nearest
-from secfc.operations.reduction import reduced
+from secfc.operations.reduction import norms_of
 from secfc.operations.refill import refilled
 from secfc.operations.sums import Sums, moved_below, summed
 from secfc.protocol.parties.party import Party
@@ -91,7 +91,6 @@ class SecureStarts:
         self._me, self._rows, self._weights, self._next = me, rows, weights, next_start
         self._radius = radius
         self._spares = [spare for spare, needed in ((SCORE, compares), (INERTIA, opens)) if needed]
-        self._norms: Shared | None = None
         self._whole = whole
 
     def begin(self, k: int) -> Secure:
@@ -101,13 +100,8 @@ class SecureStarts:
     def fit(self, ended: Ended[Shared, Sums]) -> Generator[None, None, Shared]:
         """See `Starts.fit`."""
         me, rows = self._me, self._rows
-        if self._norms is None:
-            self._norms = yield from reduced(me, rows.norms)
-        return (
-            yield from scores_of(
-                me, ended.labels, ended.means, rows, self._norms, self._weights, self._spares
-            )
-        )
+        norms = yield from norms_of(me, rows)
+        return (yield from scores_of(me, ended.labels, ended.means, rows, norms, self._weights, self._spares))
 
     def stored(self, ended: Ended[Shared, Sums]) -> Ended[Shared, Sums]:
         """See `Starts.stored`: if not `whole`, labels modulo the prime modulo which owners open them."""

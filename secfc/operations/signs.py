@@ -24,10 +24,12 @@ from secfc.field.packing import BYTES_PER_RESIDUE, from_bytes, size_of, to_bytes
 from secfc.field.residues import reduce
 from secfc.kernels.gates import WORD_BYTES, to_rows
 from secfc.kernels.interface import Bytes
-from secfc.operations.masked import Masked, masked, packed
+from secfc.operations.checking.check import checking, prepared
+from secfc.operations.masked import Masked, masked
 from secfc.protocol.parties.dealing import added, dealt
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
+from secfc.sharing.rows import answers_of
 from secfc.sharing.shared import Shared, joined
 
 _SIGNS, _HALVES = "signs", "halves"  # phases
@@ -52,14 +54,18 @@ def rows_at_once(k: int, primes: int) -> int:
 
 def hidden_signs(me: Party, of: Masked, bracket: Bracket) -> Generator[None, None, HiddenBits]:
     """The outputs of a bracket for each row."""
+    check = yield from prepared(me)
     plan = BatchPlan(me.code.primes, of.shape[2], bracket)
     parts = []
     if of.held is not None and me.deals:
         parts.append(_gates_dealer(me, plan, of.held.planes()))
     if of.held is not None and me.evaluates:
         parts.append(_gates_evaluator(me, plan, of.held.planes()))
+    gates = len(parts)
+    if check is not None:
+        parts.append(checking(me, check))
     found = yield from me.together(parts)
-    return HiddenBits(outputs=bracket.outputs, rows=of.shape[2], held=found[0] if found else None)
+    return HiddenBits(outputs=bracket.outputs, rows=of.shape[2], held=found[0] if gates else None)
 
 
 def negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
@@ -67,7 +73,7 @@ def negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
     step, bits = rows_at_once(2, len(me.code.primes)), list[Shared]()
     for start in range(0, numbers.size, step):
         some = numbers[start : start + step]
-        hidden = yield from masked(me, packed(some), columns=1, rows=some.size)
+        hidden = yield from masked(me, answers_of(some))
         signs = yield from hidden_signs(me, hidden, below_zero(1))
         bits.append((yield from shared_bits(me, signs)).reshape(-1))
     return joined(bits, 0)

@@ -14,7 +14,7 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Ints, Labels, Objects
 from secfc.kmeans.sets import set_sizes
 from secfc.operations.opening import MULTIPLES, below, nonzero, testing
-from secfc.operations.reduction import reducing
+from secfc.operations.reduction import claiming
 from secfc.protocol.parties.dealing import combined
 from secfc.protocol.parties.party import Party
 from secfc.protocol.parties.random_sharings import random_sharings
@@ -97,7 +97,7 @@ def summed(
     zeros = MULTIPLES * sum(one.shape[0] for one in vectors)
     alone = MULTIPLES * sum(one.size for one in vectors)
     random = yield from random_sharings(me, twins=products.size, zeros=zeros, alone=alone)
-    halves = [reducing(me, products, random), testing(me, vectors, random)]
+    halves = [claiming(me, products, random), testing(me, vectors, random)]
     reduced, some = yield from me.together(halves)
     sums = _sums_in(reduced, sets, rows, _numbers(some[:k]), weights)
     return sums, None if before is None else not some[k]

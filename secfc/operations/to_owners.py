@@ -21,14 +21,16 @@ from secfc.field.array_types import Floats, Ints, Labels
 from secfc.field.packing import pack
 from secfc.kmeans.sets import labels_of_bits
 from secfc.operations.beginning.rows import Covers
+from secfc.operations.checking.check import settled
 from secfc.operations.opening import opened_to
-from secfc.protocol.parties.opened import opened_shares
+from secfc.protocol.parties.opened import noticing, opened_shares
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.shared import Shared
 
 
 def to_owners(me: Party, sets: Shared, owned: Mapping[int, slice]) -> Generator[None, None, Labels | None]:
     """The labels of a party's own rows. `owned` are the rows of each owner; sets have shape (k, m)."""
+    yield from settled(me)
     halves = []
     if me.number in owned:
         halves.append(_owner(me, owned[me.number], sets.shape[0]))
@@ -48,7 +50,7 @@ def _holder(me: Party, sets: Floats, owned: Mapping[int, slice]) -> Half:
 def _owner(me: Party, rows: slice, k: int) -> Half:
     count = rows.stop - rows.start
     alone = replace(me, code=me.code.first_prime())
-    opened = yield from opened_shares(alone, "labels", k * count, wide=False)
+    opened = yield from opened_shares(alone, "labels", k * count, wide=False, least=noticing(me))
     return labels_of_bits(opened.reshape(me.code.ell, k, count))
 
 

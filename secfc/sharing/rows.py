@@ -1,13 +1,16 @@
 """Shared rows, as holders store them, and the products with them that holders compute alone."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from secfc.errors import SecFCError
-from secfc.field.array_types import Ints, Shares
-from secfc.field.packing import PackedResidues, unpack
+from secfc.field.array_types import Floats, Ints, Shares
+from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.residues import matmul, reduce
 from secfc.kernels import Kernels
+from secfc.sharing.formula import Draw, Formula, Pair, moduli
 from secfc.sharing.shared import Shared
 
 Allocate = Callable[[tuple[int, ...]], Shares]
@@ -29,6 +32,7 @@ class Rows:
         self, primes: tuple[int, ...], width: int, m: int, shares: Shares | None, kernels: Kernels
     ) -> None:
         self.primes, self.width, self.m, self._shares, self._kernels = primes, width, m, shares, kernels
+        self.reduced_norms: Shared | None = None  # once they are needed
         if shares is not None and shares.shape != (len(primes), width + 1, m):
             raise SecFCError(f"shares of shape {shares.shape} given, {(len(primes), width + 1, m)} needed")
 
@@ -44,7 +48,14 @@ class Rows:
     def norms(self) -> Shared:
         """<|f|^2>, shape (m,): the squared norm of each segment."""
         found = None if self._shares is None else self._shares[:, -1].astype(np.float64)
-        return Shared(self.primes, (self.m,), found, wide=True)
+
+        def pairs(factors: Floats) -> list[Pair]:
+            assert self._shares is not None
+            rows = self._shares[:, np.newaxis, :-1].astype(np.float64)
+            own = reduce(factors[:, :, np.newaxis] * rows, moduli(self.primes, 4))
+            return [(own.reshape(*own.shape[:2], -1), rows.reshape(len(rows), 1, -1))]
+
+        return Shared(self.primes, (self.m,), found, formula=Formula(self.width * self.m, pairs))
 
     def part(self, index: int, rows: slice) -> Shares:
         """A holder's shares of some rows modulo a prime, shape (width, rows)."""
@@ -65,29 +76,77 @@ class Rows:
             found = self._shares[:, :-1, rows].swapaxes(1, 2).astype(np.float64)
         return Shared(self.primes, (rows.stop - rows.start, self.width), found)
 
-    def sums(self, sets: Shared) -> Shared:
-        """<sum over i of b_i f_i> of [b], shape (k, m): the product, shape (k, width)."""
-        found = None
-        if self._shares is not None and sets.residues is not None:
-            every = zip(self._shares, np.ascontiguousarray(sets.residues), self.primes, strict=True)
-            found = np.stack([self._kernels.weighted_sums(*one)[:, :-1] for one in every])
-        return Shared(self.primes, (sets.shape[0], self.width), found, wide=True)
+    def combined(self, factors: Floats, rows: slice | None = None) -> Shared:
+        """[sum over i of c_i f_i], shape (combinations, width), of public c, shape (P, combinations, m).
 
-    def affine(
-        self, matrix: Shared, constant: Shared, *, norms: Shared | None = None, rows: slice | None = None
-    ) -> PackedResidues | None:
-        """<c + A f + q |f|^2>, packed, shape (P, columns, m), of [A], shape (columns, width), c and public q.
-
-        c has shape (columns,), and q, 0 by default, shape (columns, 1). With `rows` only those are answered.
+        With `rows` only those are combined.
         """
-        rows = slice(0, self.m) if rows is None else rows
+        shape, found = (factors.shape[1], self.width), None
+        if self._shares is not None:
+            found = self._weighted(factors, rows)
+        return Shared(self.primes, shape, found)
+
+    def projected(self, factors: Floats) -> Shared:
+        """[sum over c of a_c f_c], shape (combinations, m), of public a, shape (P, combinations, width)."""
+        product = self.product(Shared(self.primes, factors.shape[1:], factors))
+        return Shared(self.primes, product.shape, product.residues)
+
+    def sums(self, sets: Shared) -> Shared:
+        """<sum over i of b_i f_i> of [b], shape (k, m): the product, shape (k, width).
+
+        Its coefficients are products of one for each set and one for each column, so that its combination is
+        an inner product of length m.
+        """
+        k, found = sets.shape[0], None
+        if self._shares is not None and sets.residues is not None:
+            found = self._weighted(sets.residues)
+
+        def drawn(draw: Draw) -> tuple[Floats, list[Pair]]:
+            of_sets, of_columns, by = draw((k,)), draw((self.width,)), moduli(self.primes, 3)
+            projected = self.projected(of_columns).residues
+            assert sets.residues is not None
+            assert projected is not None
+            outer = of_sets[..., np.newaxis] * of_columns[:, :, np.newaxis]
+            return reduce(outer, moduli(self.primes, 4)), [(matmul(of_sets, sets.residues, by), projected)]
+
+        return Shared(self.primes, (k, self.width), found, formula=Formula(self.m, _not_alone, drawn))
+
+    def _weighted(self, weights: Floats, rows: slice | None = None) -> Floats:
+        """Sums of rows with weights, shape (P, k, rows): shape (P, k, width)."""
+        assert self._shares is not None
+        shares = self._shares if rows is None else np.ascontiguousarray(self._shares[..., rows])
+        every = zip(shares, np.ascontiguousarray(weights), self.primes, strict=True)
+        return np.stack([self._kernels.weighted_sums(*one)[:, :-1] for one in every])
+
+    def affine(self, matrix: Shared, constant: Shared, rows: slice | None = None) -> "Answers":
+        """<c + A f>, shape (columns, m), of [A], shape (columns, width), and c, shape (columns,).
+
+        With `rows` only those are answered.
+        """
+        rows, columns = slice(0, self.m) if rows is None else rows, matrix.shape[0]
+
+        def combined(of_columns: Floats, of_rows: Floats) -> Shared:
+            by = moduli(self.primes, 3)
+            total = of_columns * reduce(of_rows.sum(axis=2, keepdims=True), by)
+            constants = constant.reshape(1, columns).times(reduce(total, by)).sum(1)
+            found = matrix.residues
+            mixed = None if found is None else matmul(of_columns, found, by)
+            direction = Shared(self.primes, (of_columns.shape[1], self.width), mixed)
+            return (direction * self.combined(of_rows, rows)).sum(1) + constants
+
+        shape = columns, rows.stop - rows.start
+
+        def length(combinations: int) -> int:
+            return combinations * self.width + constant.formula.length
+
+        return Answers(shape, length, self._affine(matrix, constant, rows), combined)
+
+    def _affine(self, matrix: Shared, constant: Shared, rows: slice) -> PackedResidues | None:
         if self._shares is None or matrix.residues is None or constant.residues is None:
             return None
         columns = matrix.shape[0]
         packed = PackedResidues.empty((len(self.primes), columns, rows.stop - rows.start))
-        last = np.zeros((len(self.primes), columns, 1)) if norms is None else norms.residues
-        assert last is not None
-        matrices = np.concatenate([matrix.residues, last], axis=2)
+        matrices = np.concatenate([matrix.residues, np.zeros((len(self.primes), columns, 1))], axis=2)
         for shares, one, constants, p, out in zip(
             self._shares, matrices, constant.residues, self.primes, packed.planes(), strict=True
         ):
@@ -98,6 +157,53 @@ class Rows:
         """<A f>, shape (columns, m)."""
         columns = matrix.shape[0]
         zeros = None if matrix.residues is None else np.zeros((len(self.primes), columns))
-        packed = self.affine(matrix, Shared(self.primes, (columns,), zeros))
-        found = None if packed is None else unpack(packed.planes())
-        return Shared(self.primes, (columns, self.m), found, wide=True)
+        packed = self._affine(matrix, Shared(self.primes, (columns,), zeros), slice(0, self.m))
+        found = None if packed is None else reduce(unpack(packed.planes()), moduli(self.primes, 3))
+
+        def pairs(factors: Floats) -> list[Pair]:
+            count = factors.shape[1]
+            flat = factors.reshape(len(self.primes), count * columns, self.m)
+            own = self.combined(flat).residues
+            assert own is not None
+            assert matrix.residues is not None
+            own = own.reshape(len(self.primes), count, -1)
+            return [(own, matrix.residues.reshape(len(self.primes), 1, -1))]
+
+        formula = Formula(columns * self.width, pairs)
+        return Shared(self.primes, (columns, self.m), found, formula=formula)
+
+
+def _not_alone(factors: Floats) -> list[Pair]:
+    raise SecFCError("sums of rows are combined with coefficients of their own")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What is compared: `packed` at a holder, shape (P, columns, rows).
+
+    `length` is that of the vectors of so many combinations.
+    `combined` makes <sum over c and i of a_c g_i x_ci>, shape (combinations,), of public coefficients of
+    columns and rows, shapes (P, combinations, columns) and (P, combinations, rows).
+    """
+
+    shape: tuple[int, int]
+    length: Callable[[int], int] = field(repr=False)
+    packed: PackedResidues | None = field(repr=False)
+    combined: Callable[[Floats, Floats], Shared] = field(repr=False)
+
+
+def answers_of(shares: Shared, *, columns: int = 1) -> Answers:
+    """Shares, of any shape, as answers with so many columns."""
+    rows, packed = shares.size // columns, None
+    if shares.residues is not None:
+        primes = np.array(shares.primes)[:, np.newaxis, np.newaxis]
+        packed = PackedResidues.empty((len(shares.primes), columns, rows))
+        packed.planes()[...] = pack(shares.residues.reshape(len(primes), columns, rows), primes)
+
+    def combined(of_columns: Floats, of_rows: Floats) -> Shared:
+        outer = of_columns[..., np.newaxis] * of_rows[:, :, np.newaxis]
+        factors = reduce(outer, moduli(shares.primes, 4))
+        of_all = shares.reshape(1, columns * rows)
+        return of_all.times(factors.reshape(*factors.shape[:2], -1)).sum(1)
+
+    return Answers((columns, rows), lambda combinations: shares.formula.length, packed, combined)

@@ -14,8 +14,10 @@ from secfc.field.packing import PackedResidues, unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.lagrange.basis import evaluation_points, lagrange_basis
-from secfc.operations.masked import masked, packed
+from secfc.operations.masked import masked
 from secfc.sharing.codewords import Codewords
+from secfc.sharing.formula import ZERO
+from secfc.sharing.rows import answers_of
 from secfc.sharing.shared import Shared
 
 SETTINGS = [(3, 1, 1), (5, 1, 1), (7, 2, 1), (8, 1, 3), (9, 3, 1), (11, 2, 2)]
@@ -34,8 +36,8 @@ def played(n, ell, t, rows, *, carry=lambda sender, recipient, place, data: data
         return carry(sender, recipient, place, data)
 
     def program(me):
-        own = Shared(code.primes, (COLUMNS * rows,), shares.get(me.number), wide=True)
-        return masked(me, packed(own, columns=COLUMNS), columns=COLUMNS, rows=rows)
+        own = Shared(code.primes, (COLUMNS * rows,), shares.get(me.number), formula=ZERO)
+        return masked(me, answers_of(own, columns=COLUMNS))
 
     parties = parties_of(code, dealer=min(4, n), first=1, second=2)
     held = play(parties, {j: program(me) for j, me in parties.items()}, carry=noted)

@@ -151,4 +151,4 @@ def test_a_reduction_without_masks_would_be_noticed(monkeypatch):
         return replace(found, narrow=found.narrow * 0, wide=found.wide * 0)
 
     monkeypatch.setattr(reduction, "random_sharings", zeros)
-    assert differing(1) == {"opened"}
+    assert differing(1) == {"hidden opened"}

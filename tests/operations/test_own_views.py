@@ -21,7 +21,7 @@ from secfc.operations.ending.fit import scores_of
 from secfc.operations.ending.inertia import opened_first_bits
 from secfc.operations.ending.large_enough import lacking
 from secfc.operations.ending.spreads import sums_of_squares
-from secfc.operations.masked import masked, packed
+from secfc.operations.masked import masked
 from secfc.operations.nearest import nearest
 from secfc.operations.opening import opened, opened_to
 from secfc.operations.reduction import reduced
@@ -32,6 +32,7 @@ from secfc.operations.sums import Sums, moved_below, public_sets, summed
 from secfc.operations.to_owners import to_owners
 from secfc.protocol.parties.random_sharings import random_sharings
 from secfc.sharing.codewords import Codewords
+from secfc.sharing.rows import answers_of
 from secfc.sharing.shared import joined
 
 SHAPES = [(3, 1, 1), (5, 1, 2), (5, 2, 1)]
@@ -50,7 +51,7 @@ def opens(me, shares):
 
 
 def masks(me, shares):
-    return (yield from masked(me, packed(shares), columns=1, rows=shares.size))
+    return (yield from masked(me, answers_of(shares)))
 
 
 def adds_and_asks(me, labels, before, of):

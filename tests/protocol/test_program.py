@@ -550,6 +550,9 @@ def test_of_steps_before_the_plan_few_bytes_are_kept(monkeypatch):
     client.receive(early(3))
 
 
+OPEN_TO_ALL = {"root", "refused", "value", "share", "bits", "anchor", "coin 0", "coin 1", "accepted"}
+
+
 def test_the_server_is_sent_no_share_of_a_label_and_others_are_sent_their_own_alone(monkeypatch):
     sent, real = [], Party.send
 
@@ -562,7 +565,7 @@ def test_the_server_is_sent_no_share_of_a_label_and_others_are_sent_their_own_al
     of_labels = [(sender, recipient) for sender, recipient, tag in sent if tag == "labels"]
     assert sorted(of_labels) == [(a, b) for a in AT_ALL for b in AT_ALL]
     to_server = {tag for sender, recipient, tag in sent if recipient == 0 < sender}
-    assert to_server == {"root", "refused", "value", "share", "bits"}
+    assert to_server == OPEN_TO_ALL
 
 
 @pytest.mark.parametrize("max_liars", [0, 1])

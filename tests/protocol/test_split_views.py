@@ -19,7 +19,7 @@ KINDS = {
 }
 LIARS = {"": {}, " with liars": {"max_liars": 1}}
 JOBS = {kind + more: KINDS[kind] | LIARS[more] for kind in KINDS for more in LIARS}
-MOST_STEPS = 45
+MOST_STEPS = 60
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 

@@ -20,6 +20,7 @@ from secfc.field.array_types import Floats, Shares
 from secfc.field.residues import canonical, reduce
 from secfc.kmeans.bounds import most_sum
 from secfc.operations.opening import below
+from secfc.operations.reduction import norms_of
 from secfc.operations.signs import negative
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
@@ -102,7 +103,7 @@ def check_range(
     of_groups = [numbers.shape[1]] * len(groups)
     numbers, deposited = numbers.reshape(numbers.size), layout.deposited
     yield from _check(me, numbers, of_groups, together, deposited=deposited)
-    within = me.constant([radius**2]) - rows.norms
+    within = me.constant([radius**2]) - (yield from norms_of(me, rows))
     owned = [_owned(layout, owner) for owner in owners]
     counts = [rows.stop - rows.start for rows in owned]
     yield from _check(me, within, counts, owners, deposited=deposited)

@@ -28,11 +28,11 @@ from secfc.comparing.batch_plan import wins
 from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects
 from secfc.field.fixed_point import quantise
 from secfc.kmeans.bounds import DRAW_BITS
-from secfc.operations.masked import masked, packed
-from secfc.operations.reduction import reduced
+from secfc.operations.masked import masked
+from secfc.operations.reduction import norms_of, reduced
 from secfc.operations.signs import HiddenBits, hidden_signs, negative, rows_at_once, shared_bits
 from secfc.protocol.parties.party import Half, Party
-from secfc.sharing.rows import Rows
+from secfc.sharing.rows import Rows, answers_of
 from secfc.sharing.shared import Shared, joined
 
 _PHASE = "draws"
@@ -130,7 +130,7 @@ def plus_plus(
     chosen = [(yield from drawn_rows(me, me.constant([1] * rows.m) * weights, numbers[:1]))]
     if k == 1:
         return chosen[0]
-    norms = yield from reduced(me, rows.norms)
+    norms = yield from norms_of(me, rows)
     row = yield from reduced(me, rows.sums(chosen[0]))
     closest = (yield from reduced(me, _distances(rows, norms, row))).reshape(rows.m)
     for first in range(1, numbers.size, count):
@@ -209,8 +209,7 @@ def chosen_of(me: Party, totals: Shared, values: Shared) -> Generator[None, None
     Ties go to the first. Segments of a total are to be added up.
     """
     a, b = np.triu_indices(totals.size, 1)
-    apart = packed(totals[b] - totals[a], columns=a.size)
-    hidden = yield from masked(me, apart, columns=a.size, rows=1)
+    hidden = yield from masked(me, answers_of(totals[b] - totals[a], columns=a.size))
     won = (yield from shared_bits(me, (yield from hidden_signs(me, hidden, wins(totals.size))))).reshape(-1)
     every = joined([won, (1 - won.sum(0)).reshape(1)], 0)
     return (yield from reduced(me, every.reshape(1, -1) @ values))

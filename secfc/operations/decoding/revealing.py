@@ -19,6 +19,7 @@ from secfc.operations.sums import public_sets
 from secfc.protocol.job.job import Job
 from secfc.protocol.parties.dealing import added, dealt_by_owners
 from secfc.protocol.parties.party import Party
+from secfc.sharing.formula import ZERO
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
 
@@ -70,4 +71,4 @@ def _zeros(me: Party, size: int) -> Generator[None, None, Shared]:
     nothing = me.uniform(me.code.ell, 0) if me.holds else None
     dealings = yield from dealt_by_owners(me, dict.fromkeys(me.roles.holders, 0), nothing, zeros=size)
     zeros = added(me, [dealings.shares[j].zeros for j in dealings.kept] if me.holds else [], size)
-    return Shared(zeros.primes, zeros.shape, zeros.residues, wide=True)
+    return Shared(zeros.primes, zeros.shape, zeros.residues, formula=ZERO)

@@ -24,6 +24,11 @@ def opened_shares(
     return me.code.open(_residues(me, sent, size), wide=wide)
 
 
+def noticing(me: Party) -> int:
+    """So many shares of [x] that t wrong ones are noticed, without those that are needed to locate liars."""
+    return me.code.narrow + max(0, me.code.t - max(0, me.max_liars - len(me.liars)))
+
+
 def decoded_sum(
     me: Party, tag: str, shape: tuple[int, int, int]
 ) -> Generator[Wait, dict[int, Data], PackedResidues]:

@@ -19,6 +19,7 @@ from secfc.crypto.randomness import MaskSource
 from secfc.errors import SecFCError
 from secfc.field.array_types import Data, Floats, Ints
 from secfc.kernels import Kernels
+from secfc.protocol.parties.coins import Coins
 from secfc.protocol.parties.inbox import Inbox, Place, Wait
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.shared import Shared
@@ -71,6 +72,14 @@ class Roles:
         return tuple(sorted({COORDINATOR, *self.holders, self.dealer, *self.evaluators}))
 
 
+@dataclass(kw_only=True, eq=False)
+class Claim:
+    """A product, and what it was reduced to, or opened as, once this is known."""
+
+    product: Shared
+    value: Shared | None = None
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class Party:
     """What a party knows besides the values of the program.
@@ -100,6 +109,9 @@ class Party:
     outbox: list[tuple[int, Place, Data]] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)  # of its halves, while it cannot go on
     stock: tuple[Shared, Shared] | None = None
+    hidden: tuple[Shared, Floats | None] | None = None  # numbers of the dealer, with their segments there
+    coins: Coins | None = None  # of checks
+    unchecked: tuple[list[Claim], list[Any]] = field(default_factory=lambda: ([], []))
     _keyed: set[tuple[int, str]] = field(default_factory=set)  # phases of the step, with whom
     _inside: bytes = b""  # a digest of what holders and evaluators saw
     _seen: bytes = b""  # the transcript before the present step
@@ -188,6 +200,13 @@ class Party:
             raise SecFCError(f"keys of {phase} with party {other} were used in step {self.step}")
         self._keyed.add((other, phase))
         return Keys(self.secrets[other], run=self._seen, round_=self.step, phase=phase)
+
+    def claim(self, product: Shared) -> Claim:
+        """Note that a product is reduced or opened, so that its value is checked."""
+        claim = Claim(product=product)
+        if self.roles.dealer != COORDINATOR:
+            self.unchecked[0].append(claim)
+        return claim
 
     def note(self, opened: bytes) -> None:
         """Note what was opened to everybody. Keys of later steps follow from it (`keys`)."""

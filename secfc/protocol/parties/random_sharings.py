@@ -6,12 +6,13 @@ They do not depend on the run, so many are dealt at once and kept until they are
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from secfc.protocol.parties.dealing import added, dealt
 from secfc.protocol.parties.party import Party
+from secfc.sharing.formula import ZERO
 from secfc.sharing.shared import Shared, joined
 
 LEAST = 1 << 12
@@ -30,6 +31,11 @@ class Sharings:
     zeros: Shared
     alone: Shared
 
+    def some(self, start: int, count: int) -> "Sharings":
+        """Some of the twins."""
+        part = slice(start, start + count)
+        return replace(self, narrow=self.narrow[part], wide=self.wide[part])
+
 
 def random_sharings(
     me: Party, *, twins: int = 0, zeros: int = 0, alone: int = 0
@@ -47,11 +53,11 @@ def random_sharings(
 def _filled(me: Party, shared: int, zeros: int) -> Generator[None, None, tuple[Shared, Shared]]:
     """The stock with so many of [rho] and <0>."""
     code, empty = me.code, np.zeros((len(me.code.primes), 0)) if me.holds else None
-    kept = me.stock or (Shared(code.primes, (0,), empty), Shared(code.primes, (0,), empty, wide=True))
+    kept = me.stock or (Shared(code.primes, (0,), empty), Shared(code.primes, (0,), empty, formula=ZERO))
     more, nothing = shared - kept[0].size, zeros - kept[1].size
     segments = me.uniform(code.ell, more) if me.evaluates else None
     found = yield from dealt(me, dict.fromkeys(me.roles.evaluators, more), segments, zeros=nothing)
     of_all = added(me, [one.shared for one in found.values()], more)
     hidden = added(me, [one.zeros for one in found.values()], nothing)
-    hidden = Shared(code.primes, hidden.shape, hidden.residues, wide=True)
+    hidden = Shared(code.primes, hidden.shape, hidden.residues, formula=ZERO)
     return joined([kept[0], of_all], 0), joined([kept[1], hidden], 0)

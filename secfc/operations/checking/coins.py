@@ -1,0 +1,96 @@
+"""Coins that both evaluators toss within a check. Nobody can choose one, and nobody can show two.
+
+Each evaluator is bound to the values of its coins before the check: each value is the hash of the next, and
+everybody knows the hash of the first, its anchor. So there is one value for each coin. An evaluator tells it
+when all is there that the coin must not influence. One of both evaluators is honest, or at least not in a
+coalition with the other, so its value is new to all who could still choose something.
+"""
+
+import hashlib
+from collections.abc import Generator
+
+import numpy as np
+
+from secfc.crypto.randomness import MaskSource
+from secfc.errors import CheatError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Floats
+from secfc.protocol.parties.coins import VALUE, Coins, chain
+from secfc.protocol.parties.inbox import Wait
+from secfc.protocol.parties.party import Half, Party
+
+
+def anchored(me: Party) -> Generator[None, None, None]:
+    """Tell everybody the first anchors, unless this was done."""
+    if me.coins is None:
+        (told,) = yield from me.together([_anchoring(me)])
+        me.note(told)
+
+
+def _anchoring(me: Party) -> Half:
+    values = list[bytes]()
+    if me.evaluates:
+        anchor, values = chain(me.masks)
+        me.tell("anchor", anchor)
+    told = yield Wait("anchor", me.roles.evaluators, VALUE)
+    anchors = {evaluator: bytes(data) for evaluator, data in told.items()}
+    me.coins = Coins(anchors=anchors, values=values)
+    return b"".join(anchors.values())
+
+
+class Tosses:
+    """The coins of one check, one after another. The first is told with the anchors of the next check."""
+
+    def __init__(self, me: Party) -> None:
+        assert me.coins is not None
+        self._me, self._coins, self._number = me, me.coins, 0
+        self._last = dict(me.coins.anchors)
+        self.told = b""
+
+    def toss(self) -> Half:
+        """A source of what follows from the next coin. CheatError for a value to which nobody was bound."""
+        me, tag, first = self._me, f"coin {self._number}", self._number == 0
+        if me.evaluates:
+            value = self._coins.values[self._number]
+            if first:
+                anchor, self._next = chain(me.masks)
+                value += anchor
+            me.tell(tag, value)
+        told = yield Wait(tag, me.roles.evaluators, 2 * VALUE if first else VALUE)
+        for evaluator, data in told.items():
+            value, anchor = bytes(data[:VALUE]), bytes(data[VALUE:])
+            if hashlib.sha256(value).digest() != self._last[evaluator]:
+                text = f"party {evaluator} told another value of a coin than it was bound to"
+                raise CheatError(text, code=Code.BAD_MESSAGE, clients=[evaluator])
+            self._last[evaluator] = value
+            self.told += value + anchor
+            if first:
+                self._coins.anchors[evaluator] = anchor
+        self._number += 1
+        place = me.seen + me.step.to_bytes(4)
+        return Tossed(hashlib.sha256(b"secfc check 1" + place + self.told).digest(), me.code.primes)
+
+    def end(self) -> None:
+        """Note what was told."""
+        if self._me.evaluates:
+            self._coins.values = self._next
+        self._me.note(self.told)
+
+
+class Tossed:
+    """Uniform residues that follow from a coin."""
+
+    def __init__(self, seed: bytes, primes: tuple[int, ...]) -> None:
+        self._source, self._primes = MaskSource(seed), primes
+
+    def residues(self, shape: tuple[int, ...]) -> Floats:
+        """Reduced residues, shape (P, *shape)."""
+        return np.stack([self._source.uniform(p, shape) for p in self._primes])
+
+    def points(self, count: int, least: int) -> list[list[int]]:
+        """For each prime so many points from `least` on."""
+        numbers = np.frombuffer(self._source.octets(8 * count * len(self._primes)), dtype="<u8")
+        every = numbers.reshape(len(self._primes), count).tolist()
+        return [
+            [least + one % (p - least) for one in own] for own, p in zip(every, self._primes, strict=True)
+        ]

@@ -1,0 +1,195 @@
+"""How a product follows from what was multiplied, so that a random combination of it can be checked.
+
+A product <x> is linear in products of two shared numbers. With coefficients c its combination sum c x is an
+inner product of two vectors that each holder computes from its own shares. A `Formula` makes these vectors.
+Coefficients are reduced residues, shape (P, combinations, *shape of x).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from secfc.field.array_types import Floats
+from secfc.field.residues import matmul, reduce
+
+Pair = tuple[Floats, Floats]
+"""Two vectors, shapes (P, combinations, length) or (P, 1, length), of which the inner product counts."""
+
+Draw = Callable[[tuple[int, ...]], Floats]
+"""From a shape to uniform residues, shape (P, combinations, *shape)."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """`length` is that of all vectors together, and `pairs` makes them from coefficients.
+
+    `drawn` draws coefficients and makes the vectors of them: coefficients that are products make shorter ones
+    for some products.
+    """
+
+    length: int
+    pairs: Callable[[Floats], list[Pair]] = field(repr=False)
+    drawn: Callable[[Draw], tuple[Floats, list[Pair]]] | None = field(default=None, repr=False)
+
+    def draw(self, draw: Draw, shape: tuple[int, ...]) -> tuple[Floats, list[Pair]]:
+        """Coefficients of a product with this shape, and the vectors of its combinations."""
+        if self.drawn is not None:
+            return self.drawn(draw)
+        factors = draw(shape)
+        return factors, self.pairs(factors)
+
+
+ZERO = Formula(0, lambda factors: [])
+"""That of a sharing of zero."""
+
+
+@cache
+def moduli(primes: tuple[int, ...], ndim: int) -> Floats:
+    """The primes on the first of so many axes."""
+    return np.array(primes, dtype=np.float64).reshape(-1, *[1] * (ndim - 1))
+
+
+def of_number(values: Floats | None, shape: tuple[int, ...], primes: tuple[int, ...]) -> Formula:
+    """That of numbers that are no product: their combination times 1."""
+
+    def pairs(factors: Floats) -> list[Pair]:
+        assert values is not None
+        found = combined(factors, values, primes)
+        return [(found, np.ones((len(primes), 1, 1)))]
+
+    return Formula(1, pairs)
+
+
+def combined(factors: Floats, values: Floats, primes: tuple[int, ...]) -> Floats:
+    """The sums of factors times values, shape (P, combinations, 1)."""
+    flat = factors.reshape(*factors.shape[:2], prod(factors.shape[2:]))
+    return matmul(flat, values.reshape(len(primes), -1, 1), moduli(primes, 3))
+
+
+def of_elements(
+    first: Floats | None,
+    second: Floats | None,
+    shapes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
+    primes: tuple[int, ...],
+) -> Formula:
+    """That of the products of elements. `shapes` are those of both factors and of the product."""
+    if prod(shapes[1]) < prod(shapes[0]):
+        first, second, shapes = second, first, (shapes[1], shapes[0], shapes[2])
+    inner, outer, full = shapes
+
+    def pairs(factors: Floats) -> list[Pair]:
+        assert first is not None
+        assert second is not None
+        broadcast = second.reshape(len(primes), 1, *[1] * (len(full) - len(outer)), *outer)
+        scaled = reduce(factors * broadcast, moduli(primes, factors.ndim))
+        return [(summed_to(scaled, inner, primes), first.reshape(len(primes), 1, -1))]
+
+    return Formula(prod(inner), pairs)
+
+
+def summed_to(values: Floats, shape: tuple[int, ...], primes: tuple[int, ...]) -> Floats:
+    """Sums over the axes along which an array of a shape was broadcast, shape (P, combinations, size)."""
+    full = values.shape[2:]
+    padded = (*[1] * (len(full) - len(shape)), *shape)
+    axes = tuple(at + 2 for at, (one, of_all) in enumerate(zip(padded, full, strict=True)) if one < of_all)
+    if axes:
+        values = reduce(values.sum(axis=axes, keepdims=True), moduli(primes, values.ndim))
+    return values.reshape(*values.shape[:2], prod(shape))
+
+
+def of_matrices(
+    first: Floats | None, second: Floats | None, shape: tuple[int, int, int], primes: tuple[int, ...]
+) -> Formula:
+    """That of a product of matrices. `shape` are the rows, the inner length, and the columns."""
+    rows, inner, columns = shape
+
+    def pairs(factors: Floats) -> list[Pair]:
+        assert first is not None
+        assert second is not None
+        by, flat = moduli(primes, 4), (*factors.shape[:2], -1)
+        if rows <= columns:
+            scaled = matmul(factors, second[:, np.newaxis].swapaxes(2, 3), by)
+            return [(scaled.reshape(flat), first.reshape(len(primes), 1, -1))]
+        scaled = matmul(first[:, np.newaxis].swapaxes(2, 3), factors, by)
+        return [(scaled.reshape(flat), second.reshape(len(primes), 1, -1))]
+
+    return Formula(inner * min(rows, columns), pairs)
+
+
+def sum_of(parts: Sequence[tuple[Formula, int, tuple[int, ...]]], primes: tuple[int, ...]) -> Formula:
+    """That of a sum of products, each with a sign and a shape that is broadcast."""
+
+    def pairs(factors: Floats) -> list[Pair]:
+        found = list[Pair]()
+        for one, sign, shape in parts:
+            own = summed_to(factors, shape, primes).reshape(*factors.shape[:2], *shape)
+            found += one.pairs(own if sign > 0 else -own)
+        return found
+
+    return Formula(sum(one.length for one, _, _ in parts), pairs)
+
+
+def scaled(of: Formula, by: Floats, shape: tuple[int, ...], primes: tuple[int, ...]) -> Formula:
+    """That of a product times public residues `by`, broadcast. `shape` is that of the product."""
+
+    def pairs(factors: Floats) -> list[Pair]:
+        lifted = by.reshape(by.shape[0], 1, *[1] * (factors.ndim - 1 - by.ndim), *by.shape[1:])
+        own = summed_to(reduce(factors * lifted, moduli(primes, factors.ndim)), shape, primes)
+        return of.pairs(own.reshape(*factors.shape[:2], *shape))
+
+    return Formula(of.length, pairs)
+
+
+def along(of: Formula, axis: int, length: int) -> Formula:
+    """That of the sums of a product along an axis with this length."""
+
+    def pairs(factors: Floats) -> list[Pair]:
+        return of.pairs(np.repeat(np.expand_dims(factors, axis + 2), length, axis=axis + 2))
+
+    return Formula(of.length, pairs)
+
+
+def indexed(of: Formula, index: Any, shape: tuple[int, ...], primes: tuple[int, ...]) -> Formula:
+    """That of some elements of a product with this shape."""
+    if not of.length:
+        return ZERO
+
+    def pairs(factors: Floats) -> list[Pair]:
+        spread = np.zeros((*factors.shape[:2], *shape))
+        np.add.at(spread, (slice(None), slice(None), *index), factors)
+        return of.pairs(reduce(spread, moduli(primes, spread.ndim)))
+
+    return Formula(of.length, pairs)
+
+
+def reshaped(of: Formula, before: tuple[int, ...], after: tuple[int, ...]) -> Formula:
+    """That of a product in another shape."""
+
+    def pairs(factors: Floats) -> list[Pair]:
+        return of.pairs(factors.reshape(*factors.shape[:2], *before))
+
+    def drawn(draw: Draw) -> tuple[Floats, list[Pair]]:
+        factors, found = of.draw(draw, before)
+        return factors.reshape(*factors.shape[:2], *after), found
+
+    return Formula(of.length, pairs, drawn)
+
+
+def of_joined(parts: Sequence[tuple[Formula, tuple[int, ...]]], axis: int) -> Formula:
+    """That of products along an axis, each with its shape."""
+
+    def pairs(factors: Floats) -> list[Pair]:
+        ends = np.cumsum([shape[axis] for _, shape in parts])[:-1].tolist()
+        every = zip(parts, np.split(factors, ends, axis=axis + 2), strict=True)
+        return [pair for (one, _), own in every for pair in one.pairs(own)]
+
+    def drawn(draw: Draw) -> tuple[Floats, list[Pair]]:
+        every = [one.draw(draw, shape) for one, shape in parts]
+        factors = np.concatenate([own for own, _ in every], axis=axis + 2)
+        return factors, [pair for _, found in every for pair in found]
+
+    return Formula(sum(one.length for one, _ in parts), pairs, drawn)
