@@ -8,6 +8,7 @@ coalition with the other, so its value is new to all who could still choose some
 
 import hashlib
 from collections.abc import Generator
+from math import prod
 
 import numpy as np
 
@@ -78,19 +79,18 @@ class Tosses:
 
 
 class Tossed:
-    """Uniform residues that follow from a coin."""
+    """What follows from a coin: coefficients and points."""
 
     def __init__(self, seed: bytes, primes: tuple[int, ...]) -> None:
         self._source, self._primes = MaskSource(seed), primes
 
     def residues(self, shape: tuple[int, ...]) -> Floats:
-        """Reduced residues, shape (P, *shape)."""
-        return np.stack([self._source.uniform(p, shape) for p in self._primes])
+        """Integers, shape (P, *shape), the same modulo all primes: each of 2^23, at random, is as likely."""
+        words = np.frombuffer(self._source.octets(4 * prod(shape)), dtype="<u4") >> 9
+        values = words.astype(np.float64).reshape(shape) - (1 << 22)
+        found: Floats = np.broadcast_to(values, (len(self._primes), *shape))
+        return found
 
-    def points(self, count: int, least: int) -> list[list[int]]:
-        """For each prime so many points from `least` on."""
-        numbers = np.frombuffer(self._source.octets(8 * count * len(self._primes)), dtype="<u8")
-        every = numbers.reshape(len(self._primes), count).tolist()
-        return [
-            [least + one % (p - least) for one in own] for own, p in zip(every, self._primes, strict=True)
-        ]
+    def points(self, count: int, least: int) -> Floats:
+        """Integers from `least` to `least` + 2^23 - 1, shape (P, count), the same modulo all primes."""
+        return self.residues((count,)) + (1 << 22) + least

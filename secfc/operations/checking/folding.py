@@ -8,11 +8,13 @@ point is one of at most deg h zeros (Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cache
+from math import factorial
 
 import numpy as np
 
 from secfc.field.array_types import Floats
-from secfc.field.residues import BLOCK, matmul, reduce
+from secfc.field.residues import BLOCK, inverse, matmul, reduce
 from secfc.lagrange.basis import lagrange_basis
 from secfc.sharing.formula import Pair, moduli
 
@@ -20,9 +22,6 @@ BLOCKS = 8
 
 _AT_ONCE = 1 << 17
 """Numbers of a vector that are folded at a time."""
-
-Points = list[list[int]]
-"""A point for each prime and combination."""
 
 
 class Vectors:
@@ -78,8 +77,7 @@ class Fold:
 
     def values(self) -> Floats:
         """H at the nodes, shape (P, combinations, values_of(hides))."""
-        at = range(self._nodes, 2 * self._nodes - 1)
-        basis = np.stack([lagrange_basis(list(range(self._nodes)), list(at), p) for p in self._primes])
+        basis = _beyond(self._nodes, self._primes)
         total = np.zeros((*self._vectors.shape, 2 * self._nodes - 1))
         for _, both in self._parts():
             first, second = (
@@ -89,9 +87,9 @@ class Fold:
             total += products(first, second, self._primes)
         return reduce(total, moduli(self._primes, 3))
 
-    def at(self, points: Points) -> Pair:
+    def at(self, points: Floats) -> Pair:
         """The vectors at a point for each prime and combination, shape (P, combinations, block length)."""
-        basis = weights(range(self._nodes), points, self._primes)[:, :, np.newaxis]
+        basis = weights(self._nodes, points, self._primes)[:, :, np.newaxis]
         found = np.empty((2, *self._vectors.shape, self._length))
         for part, both in self._parts():
             for out, own in zip(found, both, strict=True):
@@ -127,11 +125,35 @@ def block_length(length: int) -> int:
     return -(-length // BLOCKS)
 
 
-def value_at(values: Floats, points: Points, primes: tuple[int, ...]) -> Floats:
+def value_at(values: Floats, points: Floats, primes: tuple[int, ...]) -> Floats:
     """H at a point, shape (P, combinations), from its values."""
-    return products(values, weights(range(values.shape[2]), points, primes), primes)
+    return products(values, weights(values.shape[2], points, primes), primes)
 
 
-def weights(nodes: range, points: Points, primes: tuple[int, ...]) -> Floats:
-    """Weights of values at nodes for the value at each point, shape (P, combinations, nodes)."""
-    return np.stack([lagrange_basis(list(nodes), own, p) for own, p in zip(points, primes, strict=True)])
+def weights(nodes: int, points: Floats, primes: tuple[int, ...]) -> Floats:
+    """Weights of values at 0, 1, and so on for those at points, shape (P, combinations, nodes).
+
+    Points have shape (P, combinations) and are none of the nodes.
+    """
+    by = moduli(primes, 2)
+    apart = [reduce(points - node, by) for node in range(nodes)]
+    below, above = [np.ones_like(points)], [np.ones_like(points)]
+    for at in range(nodes - 1):
+        below.append(reduce(below[-1] * apart[at], by))
+        above.append(reduce(above[-1] * apart[nodes - 1 - at], by))
+    others = np.stack([reduce(a * b, by) for a, b in zip(below, reversed(above), strict=True)], axis=2)
+    return reduce(others * _scales(nodes, primes)[:, np.newaxis], moduli(primes, 3))
+
+
+@cache
+def _scales(nodes: int, primes: tuple[int, ...]) -> Floats:
+    """1 / (j! (K - 1 - j)! (-1)^(K - 1 - j)) for each of K nodes, shape (P, nodes)."""
+    products = [factorial(j) * factorial(nodes - 1 - j) * (-1) ** (nodes - 1 - j) for j in range(nodes)]
+    return np.array([[inverse(one, p) for one in products] for p in primes], dtype=np.float64)
+
+
+@cache
+def _beyond(nodes: int, primes: tuple[int, ...]) -> Floats:
+    """Weights of values at nodes for those at as many nodes after them but one: shape (P, points, nodes)."""
+    at = range(nodes, 2 * nodes - 1)
+    return np.stack([lagrange_basis(list(range(nodes)), list(at), p) for p in primes])
