@@ -1,7 +1,9 @@
 """Coins that both evaluators toss within a check. Nobody can choose one, and nobody can show two.
 
 Each evaluator is bound to the values of its coins before the check: each value is the hash of the next, and
-everybody knows the hash of the first, its anchor. So there is one value for each coin. An evaluator tells it
+everybody knows the hash of the first, its anchor. So there is one value for each coin. What follows from a
+coin depends on these values alone: an evaluator chooses its next anchor when it knows the other's value, and
+may tell parties different ones, which they find in the next step. An evaluator tells it
 when all is there that the coin must not influence. One of both evaluators is honest, or at least not in a
 coalition with the other, so its value is new to all who could still choose something.
 """
@@ -40,12 +42,16 @@ def _anchoring(me: Party) -> Half:
 
 
 class Tosses:
-    """The coins of one check, one after another. The first is told with the anchors of the next check."""
+    """The coins of one check, one after another. The first is told with the anchors of the next check.
+
+    `told` is all that was told. What is tossed does not depend on the anchors in it.
+    """
 
     def __init__(self, me: Party) -> None:
         assert me.coins is not None
         self._me, self._coins, self._number = me, me.coins, 0
         self._last = dict(me.coins.anchors)
+        self._values = b""  # those of the coins so far
         self.told = b""
 
     def toss(self) -> Half:
@@ -64,12 +70,13 @@ class Tosses:
                 text = f"party {evaluator} told another value of a coin than it was bound to"
                 raise CheatError(text, code=Code.BAD_MESSAGE, clients=[evaluator])
             self._last[evaluator] = value
+            self._values += value
             self.told += value + anchor
             if first:
                 self._coins.anchors[evaluator] = anchor
         self._number += 1
         place = me.seen + me.step.to_bytes(4)
-        return Tossed(hashlib.sha256(b"secfc check 1" + place + self.told).digest(), me.code.primes)
+        return Tossed(hashlib.sha256(b"secfc check 1" + place + self._values).digest(), me.code.primes)
 
     def end(self) -> None:
         """Note what was told."""
