@@ -39,12 +39,17 @@ def opened(me: Party, product: Shared) -> Generator[None, None, Floats]:
 
 
 def opening(me: Party, product: Shared) -> Half:
-    """The same as a half of a step."""
+    """The same as a half of a step.
+
+    What was opened is noted. So nobody who was told something else takes the coin of its check: a liar could
+    still choose what that party is told.
+    """
     if product.residues is not None:
         me.send_share(me.roles.everybody, "share", to_bytes(product.residues[:1], me.code.primes[:1]))
     alone = replace(me, code=me.code.first_prime())
     claim = me.claim(product)
     segments = yield from opened_shares(alone, "share", product.size, wide=True)
+    me.note(to_bytes(segments, alone.code.primes))
     found = alone.code.public(segments, me.number) if me.holds else None
     claim.value = Shared(alone.code.primes, product.shape, found)
     return segments[0]
@@ -100,7 +105,6 @@ def testing(me: Party, vectors: list[Shared], random: Sharings) -> Half:
     hidden = joined(multiples, 1).reshape(-1) + random.zeros.modulo_first()
     opened = yield from opening(me, hidden)
     found: Bools = opened.reshape(me.code.ell * MULTIPLES, -1).any(axis=0)
-    me.note(np.packbits(found).tobytes())
     return found
 
 
