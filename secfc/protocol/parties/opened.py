@@ -53,6 +53,7 @@ def right_shares(
 ) -> Generator[Wait, dict[int, Data], dict[int, Data]]:
     """Shares that lie on polynomials, as holders sent them: as many as are needed, and `least`, or more.
 
+    Of [x] so few wrong ones are located that t do not lead to another polynomial; <x> is checked later.
     If none is spare, they may be no residues. CheatError if they lie on no polynomials and `max_liars` is 0.
     TooManyFaultsError for more liars than `max_liars`, or too few holders to notice or locate so many.
     """
@@ -66,7 +67,7 @@ def right_shares(
             return sent
         shares = _residues(me, sent, size)
         most = me.max_liars - len(me.liars)
-        spare = len(shares) - needed - most
+        spare = len(shares) - needed - (most if wide else max(most, code.t))
         wrong = set[int]() if min(spare, most) >= 0 and code.contains(shares, me.masks, wide=wide) else None
         if wrong is None and min(spare, most) > 0:
             wrong = code.wrong(shares, me.masks, wide=wide, most=min(spare, most))
