@@ -120,7 +120,11 @@ def below(me: Party, counts: Shared, limits: list[int]) -> Generator[None, None,
 
 
 def opened_bits(me: Party, bits: HiddenBits) -> Generator[None, None, tuple[bool, ...]]:
-    """The bits, at everybody. The dealer tells the evaluators its masks."""
+    """The bits, at everybody. The dealer tells the evaluators its masks when both have come here.
+
+    Then both have accepted what was compared. With the masks alone an evaluator that lied would know the bits
+    of what it made of numbers, although the other ends the run.
+    """
     halves = [_bits_receiver(me, bits)]
     if me.deals and bits.held is not None:
         halves.append(_dealer(me, bits.held))
@@ -131,13 +135,13 @@ def opened_bits(me: Party, bits: HiddenBits) -> Generator[None, None, tuple[bool
 
 
 def _dealer(me: Party, masks: Bools) -> Half:
+    yield Wait("has bits", me.roles.evaluators, 1)
     for evaluator in me.roles.evaluators:
         me.send(evaluator, "mask", np.packbits(masks).tobytes())
-    return
-    yield
 
 
 def _evaluator(me: Party, deltas: Bools) -> Half:
+    me.send(me.roles.dealer, "has bits", b"\1")
     masks = (yield Wait("mask", (me.roles.dealer,), -(-deltas.size // 8)))[me.roles.dealer]
     me.tell("bits", (np.frombuffer(masks, dtype=np.uint8) ^ np.packbits(deltas)).tobytes())
 

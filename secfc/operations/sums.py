@@ -13,6 +13,7 @@ from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Ints, Labels, Objects
 from secfc.kmeans.sets import set_sizes
+from secfc.operations.checking.check import settled
 from secfc.operations.opening import MULTIPLES, below, nonzero, testing
 from secfc.operations.reduction import claiming
 from secfc.protocol.parties.dealing import combined
@@ -87,9 +88,11 @@ def summed(
 ) -> Generator[None, None, tuple[Sums, bool | None]]:
     """The sums of sets, shape (k, m), with those that have rows; and whether no row moved since `before`.
 
-    That is None if `before` is. Weights, shape (m,), are public. All of it is one step. CheatError if no set
-    has rows.
+    That is None if `before` is. Weights, shape (m,), are public. All of it is one step. Sets that follow from
+    products are checked before: a liar that had changed them by numbers of its choice would learn which sizes
+    these numbers make 0. CheatError if no set has rows.
     """
+    yield from settled(me)
     k, vectors = sets.shape[0], [sets.sum(1).reshape(-1, 1)]
     if before is not None:
         vectors.append(changes(me, before, sets))

@@ -30,7 +30,7 @@ def tossed(monkeypatch, carry, *, checks=1):
 
     monkeypatch.setattr(coins.Tosses, "toss", toss)
     monkeypatch.setattr(coins, "Tossed", Tossed)
-    code = Codewords(n=3, t=1, ell=1, primes=primes_of(1 << 40))
+    code = Codewords(n=3, t=1, ell=1, primes=primes_of(2))
     parties = parties_of(code)
     rows = shared_rows(code, np.arange(12).reshape(6, 2), parties)
 

@@ -28,7 +28,7 @@ class Late:
     """
 
     def __init__(self):
-        self.code = Codewords(n=3, t=1, ell=1, primes=primes_of(1 << 40))
+        self.code = Codewords(n=3, t=1, ell=1, primes=primes_of(2))
         self.p, self.parties = self.code.primes[0], parties_of(self.code, dealer=4, first=5, second=6)
         self._shares, self._coins, self._places, self._told = {}, {}, {}, False
         liar, real = self.parties[LIAR], self.parties[LIAR].send
