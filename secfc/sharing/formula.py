@@ -9,14 +9,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from secfc.field.array_types import Floats
 from secfc.field.residues import matmul, reduce
 
-Pair = tuple[Floats, Floats]
+
+class Vector(Protocol):
+    """An array of reduced residues, or what computes parts of one where they are asked for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(P, combinations, length)."""
+
+    def __getitem__(self, index: Any, /) -> Any:
+        """Some of its elements."""
+
+
+Arrays = tuple[Floats, Floats]
+Pair = tuple[Vector, Vector]
 """Two vectors, shapes (P, combinations, length) or (P, 1, length), of which the inner product counts."""
 
 Draw = Callable[[tuple[int, ...]], Floats]

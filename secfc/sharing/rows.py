@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -51,9 +52,8 @@ class Rows:
 
         def pairs(factors: Floats) -> list[Pair]:
             assert self._shares is not None
-            rows = self._shares[:, np.newaxis, :-1].astype(np.float64)
-            own = reduce(factors[:, :, np.newaxis] * rows, moduli(self.primes, 4))
-            return [(own.reshape(*own.shape[:2], -1), rows.reshape(len(rows), 1, -1))]
+            values = self._shares[:, :-1].reshape(len(self.primes), 1, -1)
+            return [(_Scaled(values, factors, self.primes), values)]
 
         return Shared(self.primes, (self.m,), found, formula=Formula(self.width * self.m, pairs))
 
@@ -171,6 +171,21 @@ class Rows:
 
         formula = Formula(columns * self.width, pairs)
         return Shared(self.primes, (columns, self.m), found, formula=formula)
+
+
+class _Scaled:
+    """Values of columns and rows, shape (P, 1, columns * m), times factors, shape (P, combinations, m).
+
+    They are multiplied where they are asked for, because all of them take several times the memory of rows.
+    """
+
+    def __init__(self, values: Shares, factors: Floats, primes: tuple[int, ...]) -> None:
+        self._values, self._factors, self._primes = values, factors, primes
+        self.shape = (*factors.shape[:2], values.shape[2])
+
+    def __getitem__(self, index: Any) -> Floats:
+        rows = np.arange(index[2].start, index[2].stop) % self._factors.shape[2]
+        return reduce(self._factors[:, :, rows] * self._values[index], moduli(self._primes, 3))
 
 
 def _not_alone(factors: Floats) -> list[Pair]:

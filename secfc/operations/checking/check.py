@@ -31,7 +31,7 @@ from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import noticing, opened_shares
 from secfc.protocol.parties.party import Claim, Half, Party
 from secfc.protocol.parties.random_sharings import Sharings, random_sharings
-from secfc.sharing.formula import Pair
+from secfc.sharing.formula import Arrays, Pair
 from secfc.sharing.shared import Shared
 
 OF_ANSWERS = 2
@@ -128,7 +128,7 @@ def checking(me: Party, check: Check) -> Half:
     tosses.end()
 
 
-def _accepting(me: Party, check: Check, factors: list[Pair]) -> Half:
+def _accepting(me: Party, check: Check, factors: list[Arrays]) -> Half:
     """CheatError unless all is right."""
     code, right, at = me.code, True, 0
     size = sum(lane.opened for lane in check.lanes)
@@ -147,7 +147,7 @@ def _accepting(me: Party, check: Check, factors: list[Pair]) -> Half:
         raise CheatError(text, code=Code.BAD_MESSAGE)
 
 
-def _begin(me: Party, check: Check, coin: Tossed, factors: list[Pair]) -> None:
+def _begin(me: Party, check: Check, coin: Tossed, factors: list[Arrays]) -> None:
     """Give each lane its vectors, and what the dealer deals for it."""
     assert check.hidden.residues is not None
     at = 0
@@ -174,11 +174,13 @@ def _pairs_of_claims(claims: list[Claim], coin: Tossed) -> list[Pair]:
 
         factors, own = product.formula.draw(draw, product.shape)
         own += value.formula.pairs(-factors[:count])
-        pairs += [(first[:count], second[:count]) for first, second in own]
+        if count < len(product.primes):
+            own = [(first[:count], second[:count]) for first, second in own]
+        pairs += own
     return pairs
 
 
-def _pairs_of_answers(answers: list[Answered], factors: list[Pair]) -> list[Pair]:
+def _pairs_of_answers(answers: list[Answered], factors: list[Arrays]) -> list[Pair]:
     """Vectors whose inner product is the combination of all answers."""
     pairs = list[Pair]()
     for one, (of_columns, of_rows) in zip(answers, factors, strict=True):
@@ -188,13 +190,13 @@ def _pairs_of_answers(answers: list[Answered], factors: list[Pair]) -> list[Pair
     return pairs
 
 
-def _factors(answered: Answered, coin: Tossed) -> Pair:
+def _factors(answered: Answered, coin: Tossed) -> Arrays:
     """Coefficients of the columns and rows of answers."""
     columns, rows = answered.answers.shape
     return coin.residues((OF_ANSWERS, columns)), coin.residues((OF_ANSWERS, rows))
 
 
-def _held(me: Party, check: Check, factors: list[Pair]) -> Floats:
+def _held(me: Party, check: Check, factors: list[Arrays]) -> Floats:
     """The combinations of y at an evaluator, of r at the dealer, shape (P, OF_ANSWERS)."""
     total = np.zeros((len(me.code.primes), OF_ANSWERS))
     for one, (of_columns, of_rows) in zip(check.answers, factors, strict=True):

@@ -10,13 +10,14 @@ point is one of at most deg h zeros (Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai
 from collections.abc import Iterator, Sequence
 from functools import cache
 from math import factorial
+from typing import Any
 
 import numpy as np
 
 from secfc.field.array_types import Floats
 from secfc.field.residues import BLOCK, inverse, matmul, reduce
 from secfc.lagrange.basis import lagrange_basis
-from secfc.sharing.formula import Pair, moduli
+from secfc.sharing.formula import Arrays, Pair, moduli
 
 BLOCKS = 8
 
@@ -30,14 +31,14 @@ class Vectors:
     def __init__(self, pairs: Sequence[Pair], shape: tuple[int, int], length: int) -> None:
         self._pairs, self.shape, self.length = pairs, shape, length
 
-    def part(self, start: int, stop: int) -> Pair:
+    def part(self, start: int, stop: int) -> Arrays:
         """Some of their numbers, shape (P, combinations or 1, stop - start)."""
-        found, at = list[Pair](), 0
+        found, at = list[Arrays](), 0
         for first, second in self._pairs:
             size = first.shape[2]
             if at < stop and start < at + size:
                 own = slice(max(start - at, 0), min(stop - at, size))
-                found.append((first[:, :, own], second[:, :, own]))
+                found.append((_numbers(first[:, :, own]), _numbers(second[:, :, own])))
             at += size
         filling = stop - max(start, min(at, stop))
         return self._joined([a for a, _ in found], filling), self._joined([b for _, b in found], filling)
@@ -52,6 +53,11 @@ class Vectors:
             found[: len(part), :, at : at + part.shape[2]] = part
             at += part.shape[2]
         return found
+
+
+def _numbers(part: Any) -> Floats:
+    found: Floats = part.astype(np.float64, copy=False)
+    return found
 
 
 def products(first: Floats, second: Floats, primes: tuple[int, ...]) -> Floats:
@@ -71,7 +77,7 @@ class Fold:
     Hidden blocks are uniform. With them the vectors at a point are uniform too.
     """
 
-    def __init__(self, vectors: Vectors, primes: tuple[int, ...], hidden: Pair | None = None) -> None:
+    def __init__(self, vectors: Vectors, primes: tuple[int, ...], hidden: Arrays | None = None) -> None:
         self._vectors, self._primes, self._hidden = vectors, primes, hidden
         self._length, self._nodes = block_length(vectors.length), BLOCKS + (hidden is not None)
 
@@ -87,7 +93,7 @@ class Fold:
             total += products(first, second, self._primes)
         return reduce(total, moduli(self._primes, 3))
 
-    def at(self, points: Floats) -> Pair:
+    def at(self, points: Floats) -> Arrays:
         """The vectors at a point for each prime and combination, shape (P, combinations, block length)."""
         basis = weights(self._nodes, points, self._primes)[:, :, np.newaxis]
         found = np.empty((2, *self._vectors.shape, self._length))
@@ -96,7 +102,7 @@ class Fold:
                 out[..., part] = matmul(basis, own, moduli(self._primes, 4))[:, :, 0]
         return found[0], found[1]
 
-    def _parts(self) -> Iterator[tuple[slice, Pair]]:
+    def _parts(self) -> Iterator[tuple[slice, Arrays]]:
         """Slices of a block, with this part of all blocks: shape (P, combinations or 1, nodes, size)."""
         step = max(1, _AT_ONCE // BLOCKS)
         for start in range(0, self._length, step):
