@@ -34,11 +34,8 @@ from secfc.protocol.parties.random_sharings import Sharings, random_sharings
 from secfc.sharing.formula import Arrays, Pair
 from secfc.sharing.shared import Shared
 
-OF_ANSWERS = 2
-"""Combinations of answers."""
-
-OF_CLAIMS = 3
-"""Combinations of claims on products. More than of answers, because their vectors are folded more often."""
+COMBINATIONS = 3
+"""Combinations of all answers, and of all claims: each passes a wrong number with probability below 2^-15."""
 
 _LEAST = 1 << 14
 """So many numbers of the dealer are dealt at once, or more."""
@@ -83,11 +80,12 @@ def prepared(me: Party) -> Generator[None, None, Check | None]:
     yield from anchored(me)
     lanes = list[Lane]()
     if answers:
-        lanes.append(Lane(OF_ANSWERS, sum(one.answers.length(OF_ANSWERS) for one in answers)))
+        length = sum(one.answers.length(COMBINATIONS) for one in answers)
+        lanes.append(Lane(COMBINATIONS, length, masked=True))
     if claims:
-        lanes.append(Lane(OF_CLAIMS, sum(one.product.formula.length + 1 for one in claims)))
+        lanes.append(Lane(COMBINATIONS, sum(one.product.formula.length + 1 for one in claims)))
     masks = yield from random_sharings(me, twins=sum(lane.values for lane in lanes))
-    sums = OF_ANSWERS if answers else 0
+    sums = COMBINATIONS if answers else 0
     hidden, own = yield from _hidden(me, sums + sum(lane.hidden for lane in lanes))
     own = None if own is None else own[..., :sums]
     return Check(claims=claims, answers=answers, lanes=lanes, masks=masks, hidden=hidden, own=own)
@@ -136,11 +134,11 @@ def _accepting(me: Party, check: Check, factors: list[Arrays]) -> Half:
     for lane in check.lanes:
         sums, agrees = lane.sums_in(line[..., at : at + lane.opened], code.primes)
         right, at = right and agrees, at + lane.opened
-        if lane.combinations == OF_CLAIMS:
+        if not lane.masked:
             right &= not sums.any()
             continue
-        data = (yield Wait("offsets", (me.roles.dealer,), size_of(OF_ANSWERS, code.primes)))[me.roles.dealer]
-        offsets, by = from_bytes(data, (OF_ANSWERS,), code.primes), code.moduli[..., 0]
+        told = yield Wait("offsets", (me.roles.dealer,), size_of(COMBINATIONS, code.primes))
+        offsets, by = from_bytes(told[me.roles.dealer], (COMBINATIONS,), code.primes), code.moduli[..., 0]
         right &= not reduce(_held(me, check, factors) - offsets - sums.sum(axis=1), by).any()
     if not right:
         text = "what holders have sent does not agree with the shares that they hold: some holder has lied"
@@ -152,10 +150,9 @@ def _begin(me: Party, check: Check, coin: Tossed, factors: list[Arrays]) -> None
     assert check.hidden.residues is not None
     at = 0
     for lane in check.lanes:
-        of_answers = lane.combinations == OF_ANSWERS
-        masks = OF_ANSWERS if of_answers else 0
+        masks = COMBINATIONS if lane.masked else 0
         pairs = (
-            _pairs_of_answers(check.answers, factors) if of_answers else _pairs_of_claims(check.claims, coin)
+            _pairs_of_answers(check.answers, factors) if lane.masked else _pairs_of_claims(check.claims, coin)
         )
         lane.begin(me.code.primes, pairs, check.hidden.residues[:, at : at + masks + lane.hidden])
         at += masks + lane.hidden
@@ -170,7 +167,7 @@ def _pairs_of_claims(claims: list[Claim], coin: Tossed) -> list[Pair]:
         count = len(value.primes)
 
         def draw(shape: tuple[int, ...], primes: int = len(product.primes)) -> Floats:
-            return coin.residues((OF_CLAIMS, *shape))[:primes]
+            return coin.residues((COMBINATIONS, *shape))[:primes]
 
         factors, own = product.formula.draw(draw, product.shape)
         own += value.formula.pairs(-factors[:count])
@@ -185,7 +182,7 @@ def _pairs_of_answers(answers: list[Answered], factors: list[Arrays]) -> list[Pa
     pairs = list[Pair]()
     for one, (of_columns, of_rows) in zip(answers, factors, strict=True):
         combined = one.answers.combined(of_columns, of_rows)
-        each = np.broadcast_to(np.eye(OF_ANSWERS), (len(combined.primes), OF_ANSWERS, OF_ANSWERS))
+        each = np.broadcast_to(np.eye(COMBINATIONS), (len(combined.primes), COMBINATIONS, COMBINATIONS))
         pairs += combined.formula.pairs(each)
     return pairs
 
@@ -193,12 +190,12 @@ def _pairs_of_answers(answers: list[Answered], factors: list[Arrays]) -> list[Pa
 def _factors(answered: Answered, coin: Tossed) -> Arrays:
     """Coefficients of the columns and rows of answers."""
     columns, rows = answered.answers.shape
-    return coin.residues((OF_ANSWERS, columns)), coin.residues((OF_ANSWERS, rows))
+    return coin.residues((COMBINATIONS, columns)), coin.residues((COMBINATIONS, rows))
 
 
 def _held(me: Party, check: Check, factors: list[Arrays]) -> Floats:
-    """The combinations of y at an evaluator, of r at the dealer, shape (P, OF_ANSWERS)."""
-    total = np.zeros((len(me.code.primes), OF_ANSWERS))
+    """The combinations of y at an evaluator, of r at the dealer, shape (P, COMBINATIONS)."""
+    total = np.zeros((len(me.code.primes), COMBINATIONS))
     for one, (of_columns, of_rows) in zip(check.answers, factors, strict=True):
         mixed = matmul(of_columns, one.residues(me.code.moduli), me.code.moduli)
         total += products(mixed, of_rows, me.code.primes)

@@ -21,13 +21,13 @@ SHORT = 1 << 14
 
 
 class Lane:
-    """Some combinations, each an inner product of two vectors with this length.
+    """Some combinations, each an inner product of two vectors with this length, opened under masks or not.
 
     Everybody has a lane; what it holds between `begin` and `line` is a holder's.
     """
 
-    def __init__(self, combinations: int, length: int) -> None:
-        self.combinations, self._lengths = combinations, [length]
+    def __init__(self, combinations: int, length: int, *, masked: bool = False) -> None:
+        self.combinations, self.masked, self._lengths = combinations, masked, [length]
         while self._lengths[-1] > SHORT:
             self._lengths.append(block_length(self._lengths[-1]))
 
