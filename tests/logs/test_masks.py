@@ -217,6 +217,8 @@ ALWAYS = {"protocol.parties.dealing", "protocol.program.stepping", "sharing.proo
 CODED = ALWAYS | {"protocol.server"}
 COMPARED = ALWAYS | {
     "comparing.batch",
+    "operations.checking.check",
+    "protocol.parties.coins",
     "operations.beginning.in_range",
     "operations.masked",
     "operations.signs",
@@ -229,8 +231,8 @@ UNION = {
     "psu.proving",
     "psu.stages",
 }
-CHECKS = {"sharing.codewords"}
-"""Draws weights of checks, which hide nothing. How many answers are checked depends on when they come."""
+CHECKS = {"sharing.codewords", "operations.checking.coins"}
+"""Draw weights of checks, which hide nothing. How many answers are checked depends on when they come."""
 
 
 def purposes_of(job):

@@ -225,10 +225,10 @@ class TestFaults:
         found = net.run(lost=lambda me: me.number == 5 and me.step >= 2)
         net.assert_opened(found, to=(1,))
 
-    def test_sizes_that_are_not_of_all_rows_are_refused(self):
-        # Of R shares of <x> a holder can change what is reduced.
+    def test_wrong_sizes_are_refused(self):
+        # Of R shares of <x> a holder can change what is reduced, which is checked before it is opened.
         net = Ending(self.ROWS, self.LABELS, 2)
-        with pytest.raises(CheatError, match=r"^opened sizes of clusters are not those of all rows$"):
+        with pytest.raises(CheatError, match=r"^what holders have sent does not agree with the shares"):
             net.run(carry=Lying(1, "hidden"))
 
 

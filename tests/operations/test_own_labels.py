@@ -214,7 +214,7 @@ def test_more_liars_than_promised_end_the_run():
 
 @pytest.mark.parametrize(
     ("tag", "text"),
-    [("opened", "the evaluators returned different numbers"), ("bits", "the evaluators told different bits")],
+    [("hidden opened", "the evaluators returned different numbers"), ("bits", "the evaluators told different bits")],
 )
 def test_evaluators_that_tell_different_numbers_end_the_run(tag, text):
     _, rows, start, k = drawn_case(4)
@@ -228,9 +228,9 @@ def test_evaluators_that_tell_different_numbers_end_the_run(tag, text):
         Net(rows, start, k, fewest=2).run(carry=carry)
 
 
-@pytest.mark.parametrize(("call", "dealer"), [(0, 2), (1, 2), (4, 2), (5, 3)])
+@pytest.mark.parametrize(("call", "dealer"), [(0, 2), (1, 2), (5, 2), (6, 3)])
 def test_a_dealer_whose_shares_lie_on_no_polynomial_ends_the_run_by_name(monkeypatch, call, dealer):
-    """Calls 0 and 1 are shares and zeros of who deals random sharings, and 4 and 5 of who deals bits."""
+    """Calls 0 and 1 are shares and zeros of who deals random sharings, and 5 and 6 of who deals bits."""
     calls, real = count(), Codewords._dealt
 
     def deal(code, values, kernels, first, out):

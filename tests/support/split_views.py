@@ -68,8 +68,8 @@ class SplitViews:
             self.inside[me.number] = inside(me, *given, **more)
             return self.inside[me.number]
 
-        def united(me, given):
-            m, self.numbers[me.number] = yield from found(me, given)
+        def united(me, plan, tokens):
+            m, self.numbers[me.number] = yield from found(me, plan, tokens)
             return m, self.numbers[me.number]
 
         monkeypatch.setattr(whose_rows, "united", united)

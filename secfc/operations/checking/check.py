@@ -37,7 +37,7 @@ from secfc.sharing.shared import Shared
 COMBINATIONS = 3
 """Combinations of all answers, and of all claims: each passes a wrong number with probability below 2^-15."""
 
-_LEAST = 1 << 14
+_LEAST = 1 << 13
 """So many numbers of the dealer are dealt at once, or more."""
 
 
