@@ -214,7 +214,10 @@ def test_more_liars_than_promised_end_the_run():
 
 @pytest.mark.parametrize(
     ("tag", "text"),
-    [("hidden opened", "the evaluators returned different numbers"), ("bits", "the evaluators told different bits")],
+    [
+        ("hidden opened", "the evaluators returned different numbers"),
+        ("bits", "the evaluators told different bits"),
+    ],
 )
 def test_evaluators_that_tell_different_numbers_end_the_run(tag, text):
     _, rows, start, k = drawn_case(4)

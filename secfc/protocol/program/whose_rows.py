@@ -12,6 +12,7 @@ from secfc.operations.beginning.deposited import HeldDeposits, deposited_rows
 from secfc.operations.beginning.rows import SharedRows, shared_rows
 from secfc.operations.beginning.totals import Addends, totals_of
 from secfc.operations.beginning.united import united
+from secfc.operations.checking.check import settled
 from secfc.operations.to_owners import to_owners, under_covers
 from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.job import Job
@@ -89,6 +90,7 @@ def labels_of_rows(
     if rows.covers is not None:
         return Labelled(own=(yield from under_covers(me, sets, rows.covers)))
     if layout.deposited:
+        yield from settled(me)  # that nothing moved any more was opened and is to be checked
         return Labelled(own=None, shares=_kept(sets, most))
     owned = {j: layout.rows(j) for j, count in enumerate(layout.counts, 1) if count}
     return Labelled(own=(yield from to_owners(me, sets, owned)))

@@ -50,7 +50,10 @@ def test_silence_in_the_union_ends_the_run(organisations):
         quiet = site == "site-2" and call.kind is Kind.MESSAGES
         return replace(answer, body=b"" if quiet else answer.body).encode()
 
-    with pytest.raises(TooManyFaultsError, match="^nobody sends anything: a client keeps the others waiting while a union is found"):
+    with pytest.raises(
+        TooManyFaultsError,
+        match="^nobody sends anything: a client keeps the others waiting while a union is found",
+    ):
         Network(made, spoil=spoil, deadline=0.5).run()
 
 
