@@ -52,7 +52,7 @@ def test_silence_in_the_union_ends_the_run(organisations):
 
     with pytest.raises(
         TooManyFaultsError,
-        match="^nobody sends anything: a client keeps the others waiting while a union is found",
+        match="a client keeps the others waiting while a union is found",
     ):
         Network(made, spoil=spoil, deadline=0.5).run()
 
