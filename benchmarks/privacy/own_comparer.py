@@ -77,7 +77,7 @@ def by_rounds(*, others: int, k: int, d: int, bits: int, seed: int) -> Iterator[
             job=job_of(d, k),
             m=liar.m,
             attack="r-rounds",
-            adversary="dealer or first evaluator that lies",
+            adversary="dealer that lies",
             against="own labels",
             swept=f"k={k}, d={d}, rounds",
             value=rounds,

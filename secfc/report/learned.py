@@ -136,7 +136,7 @@ def _of_program(rounds: int, called: Mapping[int, str], job: Job) -> list[Learne
         Learned(
             "a party that lied, if there was one",
             "possibly more of what the final clusters of its own rows, the rounds and empty clusters tell; "
-            "nobody finds a lie of one of those that compare",
+            "nobody finds most lies of one of those that compare",
         ),
     ]
 

@@ -119,12 +119,13 @@ class Agreed:
     max_liars: int = option(
         0,
         "int",
-        "A: number of clients that may share inconsistently or send wrong answers. They are detected, "
-        "named in ``result.faults`` and excluded, and the result stays exact. If S clients vanish, n >= "
-        "2(ell + t) - 1 + S + 2A clients are needed. With 0 nothing is checked. One of the three that "
-        "compare can read rows by lies, whatever `max_liars` (docs/threat-model.md).",
+        "A: number of clients that may share inconsistently or send wrong answers, and with which the run "
+        "goes on. They are named in ``result.faults`` and excluded, and the result stays exact. If S clients "
+        "vanish, n >= 2(ell + t) - 1 + S + 2A clients are needed. With 0 a wrong answer ends the run, but "
+        'with "coded" nobody notices it. One of the three that compare can read rows by lies, whatever '
+        "`max_liars` (docs/threat-model.md).",
         least=0,
-        help="Number of parties that may send wrong answers; each needs two more parties.",
+        help="Number of parties that may send wrong answers without an end of the run; each needs two more.",
     )
 
 
