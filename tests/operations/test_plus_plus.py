@@ -167,7 +167,7 @@ def test_no_key_is_used_twice_and_none_outside_its_pair(monkeypatch):
 
 
 def test_nothing_is_opened_to_everybody_while_rows_are_drawn():
-    """Tags by which parties open numbers or bits, and what the coordinator is sent: digests and proofs."""
+    """Tags by which parties open numbers or bits, and what the coordinator is sent: digests, coins."""
     rows, tags = np.arange(8)[:, np.newaxis] % 5, Counter()
 
     def program(me, shares):
@@ -182,5 +182,5 @@ def test_nothing_is_opened_to_everybody_while_rows_are_drawn():
         return data
 
     play(parties, {j: program(me, shares) for j, me in parties.items()}, carry=carry)
-    assert {tag for tag, to_coordinator in tags if to_coordinator} <= {"root", "proof"}
+    assert {tag for tag, to_coordinator in tags if to_coordinator} <= {"root", "anchor", "coin 0", "coin 1"}
     assert not {"bits", "mask", "share", "labels"} & {tag for tag, _ in tags}
