@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
@@ -155,7 +156,7 @@ class Inbox:
     def has(self, wanted: Wait) -> bool:
         """Whether enough of these messages of the present step are there.
 
-        CheatError if one that is needed does not come any more.
+        CheatError if one that is needed does not come any more, or another party saw other numbers opened.
         """
         held, count = self._held.get(self._step, {}), len(wanted.senders)
         missing = {j for j in wanted.senders if wanted.tag not in held.get(j, ())}
@@ -169,7 +170,17 @@ class Inbox:
         if count - len(never) < needed and (named := never - self._may_lie):
             text = f"party {min(named)} went on without having sent {wanted.tag} of step {self._step}"
             raise CheatError(text, code=Code.BAD_MESSAGE, clients=_named(min(named)))
-        return count - len(missing) >= needed
+        if count - len(missing) >= needed:
+            return True
+        for sender in sorted(held.keys() - self._may_lie):
+            # They go another way, so each would wait for what the other does not send.
+            if any(seen != self._seen_with(sender) for seen, _ in held[sender].values()):
+                self._refuse_other(sender)
+        return False
+
+    def _refuse_other(self, sender: int) -> NoReturn:
+        text = f"party {sender} saw other numbers opened before step {self._step}"
+        raise CheatError(text, code=Code.BAD_MESSAGE, clients=_named(sender))
 
     def _has_gone_on(self, sender: int, *, alone: bool) -> bool:
         """Whether a sender of a missing message has sent what comes after it, or in its place."""
@@ -209,8 +220,7 @@ class Inbox:
                 continue
             seen, data = held[sender][wanted.tag]
             if seen != self._seen_with(sender):
-                text = f"party {sender} saw other numbers opened before step {self._step}"
-                raise CheatError(text, code=Code.BAD_MESSAGE, clients=_named(sender))
+                self._refuse_other(sender)
             if wanted.unless_lost and len(data) != wanted.size and sender in self._may_lie:
                 continue
             if wanted.enough is None and len(data) != wanted.size:
