@@ -9,7 +9,7 @@ from operations.own_net import dealt, parties_of, play
 from secfc.errors import CheatError
 from secfc.field.packing import from_bytes, to_bytes
 from secfc.field.primes import primes_of
-from secfc.operations.checking.check import OF_CLAIMS, settled
+from secfc.operations.checking.check import COMBINATIONS, settled
 from secfc.operations.checking.coins import Tossed
 from secfc.operations.opening import MULTIPLES, nonzero
 from secfc.protocol.parties.coins import VALUE
@@ -77,8 +77,8 @@ class Late:
     def _adapted(self):
         values = b"".join(self._coins[one] for one in EVALUATORS)
         seed = hashlib.sha256(b"secfc check 1" + self._at.seen + self._at.step.to_bytes(4) + values).digest()
-        factors = Tossed(seed, self.code.primes).residues((OF_CLAIMS, SIZE))[0].astype(np.int64) % self.p
-        free = [at for at in range(SIZE) if at not in FORGED][:OF_CLAIMS]
+        factors = Tossed(seed, self.code.primes).residues((COMBINATIONS, SIZE))[0].astype(np.int64) % self.p
+        free = [at for at in range(SIZE) if at not in FORGED][:COMBINATIONS]
         told = self._right.copy()
         told[FORGED] = 0
         missing = (factors[:, FORGED] * self._right[FORGED] % self.p).sum(axis=1) % self.p

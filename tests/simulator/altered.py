@@ -123,16 +123,14 @@ HOWS: dict[str, Callable[[random.Random, bytes, list[bytes]], bytes]] = {
 }
 
 
-def setup_of(job: tuple[str, str], *, without: int = 0) -> Setup:
-    """A job, in which a party may be without rows."""
+def setup_of(job: tuple[str, str], *, without: tuple[int, ...] = ()) -> Setup:
+    """A job, in which some parties may be without rows."""
     parties, kind = job
     given = {"k": 2, "d": 2, "max_iter": 3, "disclosure": "labels"} | PARTIES[parties] | KINDS[kind]
     setup = make(**given)
-    if without:
-        setup.rows[without - 1] = setup.rows[without - 1][:0]
-        for held in (setup.starts, setup.weights):
-            if held is not None:
-                held[without - 1] = held[without - 1][:0]
+    for held in (setup.rows, setup.starts, setup.weights):
+        for party in without if held is not None else ():
+            held[party - 1] = held[party - 1][:0]
     return setup
 
 
@@ -183,7 +181,7 @@ def _is_meant(letter: Letter, me: Party, recipient: int, tag: str) -> bool:
 
 
 @cache
-def honest(job: tuple[str, str], without: int = 0) -> tuple[Outcome, list[Letter]]:
+def honest(job: tuple[str, str], *without: int) -> tuple[Outcome, list[Letter]]:
     """The result of a job without a lie, and its letters."""
     told = played(setup_of(job, without=without))
     assert told.outcome is not None
