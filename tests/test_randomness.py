@@ -269,7 +269,8 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
     # Where each is tested. MaskSource, one key and keystream per client and run: test_masks_never_repeat.py;
     # journaled keys, only for the same plaintexts: tests/logs/test_masks.py; coefficients from public
     # seeds: operations/test_bounded.py, and from hashes: operations/test_dealing_sums.py,
-    # psu/test_proving.py, and from coins: operations/test_coins.py; those that hide nothing, fresh for each check: psu/field_sharing.py; deposits, a
+    # psu/test_proving.py, and from coins: operations/test_coins.py; those that hide nothing, fresh for each
+    # check: psu/field_sharing.py; deposits, a
     # fresh key each, and their coefficients from public seeds: protocol/test_deposits.py; keys that the
     # dealer shares: logs/test_masks.py; sealing's nonces, and a fresh key of each box: tests/crypto/; the
     # server's coefficients, from its log: drivers/flare/test_going_on.py. A new place needs its own test

@@ -141,14 +141,20 @@ def weights(nodes: int, points: Floats, primes: tuple[int, ...]) -> Floats:
 
     Points have shape (P, combinations) and are none of the nodes.
     """
-    by = moduli(primes, 2)
-    apart = [reduce(points - node, by) for node in range(nodes)]
-    below, above = [np.ones_like(points)], [np.ones_like(points)]
-    for at in range(nodes - 1):
-        below.append(reduce(below[-1] * apart[at], by))
-        above.append(reduce(above[-1] * apart[nodes - 1 - at], by))
-    others = np.stack([reduce(a * b, by) for a, b in zip(below, reversed(above), strict=True)], axis=2)
-    return reduce(others * _scales(nodes, primes)[:, np.newaxis], moduli(primes, 3))
+    by = moduli(primes, 3)
+    apart = reduce(points[..., np.newaxis] - np.arange(nodes), by)
+    others = _products_before(apart, by) * _products_before(apart[..., ::-1], by)[..., ::-1]
+    return reduce(reduce(others, by) * _scales(nodes, primes)[:, np.newaxis], by)
+
+
+def _products_before(numbers: Floats, by: Floats) -> Floats:
+    """The product of all numbers before each one along the last axis, 1 for the first."""
+    found, shift = np.ones_like(numbers), 1
+    found[..., 1:] = numbers[..., :-1]
+    while shift < numbers.shape[-1]:
+        found[..., shift:] = reduce(found[..., shift:] * found[..., :-shift], by)
+        shift *= 2
+    return found
 
 
 @cache
