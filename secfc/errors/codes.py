@@ -179,7 +179,7 @@ class Code(StrEnum):
         "bad-message",
         "a message is refused",
         "Compare the versions of all parties. If they are equal, a party or the network does not follow "
-        "the protocol: a wrong number was noticed before what depends on it was opened.",
+        "the protocol.",
     )
     BAD_SIGNATURE = (
         "bad-signature",

@@ -413,9 +413,10 @@ def test_an_owner_beyond_the_bound_is_named_and_another_run_leaves_it_out(clinic
     clinics.deposit()
     beyond_the_bound(clinics, "clinic-4", monkeypatch)
     clinics.close()
-    with pytest.raises(RangeError, match=r"impossible-distances \(owner 6\)") as caught:
+    either = r"impossible-distances \(owner 6\)|^rows of owners 6 are beyond the public bound"  # who is first
+    with pytest.raises(RangeError, match=either) as caught:
         clinics.network().run()
-    assert caught.value.owners == (6,)
+    assert tuple(caught.value.owners) == (6,)
     clinics.member("west").close([6])
     found = closed(clinics.store)
     assert found.left_out == ["clinic-4 (owner 6): member 3: this member leaves it out"]

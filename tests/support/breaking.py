@@ -30,8 +30,8 @@ def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL, *, noticed=False
 
     The message is the first of this round or a later one.
 
-    With `noticed` nobody gets another message before the coordinator has an event of the loss. Otherwise a
-    run that does not need the client may end before.
+    With `noticed` nobody gets another message before the coordinator has an event of the loss, or an answer
+    that came before it. Otherwise a run that does not need the client may end before.
     """
     started, hit = [], []
     start, put = ForkServer.start, conversation.Conversation.put
@@ -47,7 +47,9 @@ def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL, *, noticed=False
             self._events = Noting(self._events)
             hit[0].send_signal(number)
             put(self, message)
-            assert not noticed or self._events.lost.wait(60)
+            waits = iter(range(1200))
+            while noticed and not self._events.lost.wait(0.05) and self._untaken is None:
+                assert next(waits, None) is not None, "no loss was noticed"
         else:
             put(self, message)
 
