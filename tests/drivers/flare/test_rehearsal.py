@@ -1,5 +1,7 @@
 """`secfc consortium rehearse`: a rehearsal on one machine."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -11,6 +13,7 @@ from secfc.api.transformer import Prepare
 from secfc.cli.app import app
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
+from secfc.protocol.job.cases import Own
 from secfc.protocol.job.limits import Limits
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(300)]
@@ -35,9 +38,9 @@ def assert_exact(made):
     agreement = made.agreement
     tables = [{str(at): column for at, column in enumerate(rows.T)} for rows in made.rows]
     rows = Prepare(agreement.preparation, t=agreement.job.t).fit_transform(tables)
-    setup = Setup(job=agreement.job, rows=rows, starts=None, names=made.names, limits=Limits())
+    job = replace(agreement.job, rows=Own())  # of rows that are prepared
+    setup = Setup(job=job, rows=rows, starts=None, names=made.names, limits=Limits())
     starts = np.split(run_in_process(setup).start, np.cumsum([len(part) for part in rows])[:-1])
-    job = agreement.job
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)
     for name, labels in zip(made.names, exact.labels_, strict=True):
         np.testing.assert_array_equal(made.labels(name), labels)
