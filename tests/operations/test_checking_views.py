@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from operations import two_worlds
 from operations.own_net import play
-from operations.two_worlds import END, P, World, echelon, rows, sets, shared, solved
+from operations.two_worlds import END, P, World, matched, rows, sets, shared
 from support.sweeps import sweep
 
 from secfc.errors import SecFCError
@@ -147,14 +147,8 @@ def told_apart(code, coalition, roles, operation, inputs):
         seen, changes = one.space_of(select, one.places(of, start, end), start, end)
         places = other.places(of, start, end)
         seen_there, changes_there = other.space_of(select, places, start, end)
-        same = seen.shape == seen_there.shape
-        if not same or not np.array_equal(echelon(changes)[0], echelon(changes_there)[0]):
+        if not matched(other, places, (seen, changes), (seen_there, changes_there)):
             return name
-        masks = solved(changes_there.T, (seen - seen_there)[:, np.newaxis])
-        if masks is None:
-            return name
-        for place, change in zip(places, masks[:, 0].tolist(), strict=True):
-            other.masks[place] = (other.masks[place] + change) % P
     assert np.array_equal(one.seen(everything), other.seen(everything))
     return None
 

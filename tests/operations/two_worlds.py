@@ -164,16 +164,24 @@ def told_apart(code, coalition, roles, operation, inputs):
     for block in one.blocks():
         seen, _, changes = one.space(*block)
         seen_there, others, changes_there = other.space(*block)
-        there = echelon(changes_there)[0]
-        if seen.shape != seen_there.shape or not np.array_equal(echelon(changes)[0], there):
+        if not matched(other, others, (seen, changes), (seen_there, changes_there)):
             return block
-        masks = solved(changes_there.T, (seen - seen_there)[:, np.newaxis])
-        if masks is None:
-            return block
-        for place, change in zip(others, masks[:, 0].tolist(), strict=True):
-            other.masks[place] = (other.masks[place] + change) % P
     assert np.array_equal(one.view(), other.view())
     return None
+
+
+def matched(other, places, space, space_there):
+    """Whether two spaces are one. Then masks of the other world here make it seen there as in the first."""
+    (seen, changes), (seen_there, changes_there) = space, space_there
+    same = seen.shape == seen_there.shape
+    if not same or not np.array_equal(echelon(changes)[0], echelon(changes_there)[0]):
+        return False
+    masks = solved(changes_there.T, (seen - seen_there)[:, np.newaxis])
+    if masks is None:
+        return False
+    for place, change in zip(places, masks[:, 0].tolist(), strict=True):
+        other.masks[place] = (other.masks[place] + change) % P
+    return True
 
 
 def echelon(matrix):
