@@ -83,8 +83,24 @@ def columns_of(watched: Watched) -> Objects | None:
         None if the shape is not known, or if reduction ends with a basis that is not orthogonal.
     """
     shape = exact_shape(watched)
-    if shape is None:
+    return None if shape is None else columns_in(shape)
+
+
+def shape_of_pairs(distances: Objects, d: int) -> ExactShape | None:
+    """The shape of rows of d independent columns from all their squared distances, shape (m, m)."""
+    first = distances[0, 1:]
+    inner = (first[:, np.newaxis] + first - distances[1:, 1:]) // 2
+    chosen = _independent(inner.astype(np.float64), d)
+    if chosen is None:
         return None
+    products = inner[np.ix_(chosen[0], chosen[0])]
+    inverse, denominator = _inverse(products)
+    combinations, denominator = _lowest(inner[:, chosen[0]] @ inverse, denominator)
+    return ExactShape(products, combinations, denominator)
+
+
+def columns_in(shape: ExactShape) -> Objects | None:
+    """The same of a shape."""
     basis, denominator = _lattice_basis(shape)
     products = basis @ shape.products @ basis.T // denominator**2
     if (products - np.diag(np.diag(products))).any():
@@ -241,27 +257,28 @@ def from_distances(watched: Watched, *, attack: str, swept: str, value: float) -
     )
 
 
+def placed_by_rows(found: Objects | None, true: Objects, count: int) -> float:
+    """Fraction of the values of other rows that are found exactly if the first `count` rows are known."""
+    if found is None:
+        return 0.0
+    identity = np.eye(len(true), dtype=np.int64).astype(object)
+    placed, known = oriented(found, [(identity[i], true[i]) for i in range(count)])
+    return float((placed[count:, known] == true[count:, known]).sum()) / true[count:].size
+
+
 def with_known_rows(watched: Watched, counts: list[int]) -> list[AttackRow]:
     """Attack d on exact distances: the values of all parties if a client sends the server this many rows."""
     found, true = columns_of(watched), true_integers(watched)
-    rows = []
-    for count in counts:
-        success = 0.0
-        if found is not None:
-            identity = np.eye(len(true), dtype=np.int64).astype(object)
-            placed, known = oriented(found, [(identity[i], true[i]) for i in range(count)])
-            others = placed[count:, known] == true[count:, known]
-            success = float(others.sum()) / true[count:].size
-        rows.append(
-            EXACT.row(
-                success,
-                job=watched.job,
-                m=len(true),
-                attack="d-integers",
-                adversary="server + client",
-                swept="known rows",
-                value=count,
-                note="values of everybody else, exactly",
-            )
+    return [
+        EXACT.row(
+            placed_by_rows(found, true, count),
+            job=watched.job,
+            m=len(true),
+            attack="d-integers",
+            adversary="server + client",
+            swept="known rows",
+            value=count,
+            note="values of everybody else, exactly",
         )
-    return rows
+        for count in counts
+    ]

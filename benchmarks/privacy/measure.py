@@ -17,7 +17,9 @@ from benchmarks.privacy import (
     opened,
     own_comparer,
     own_labels,
+    pairs,
     predictions,
+    repeated,
     spreads,
 )
 from benchmarks.privacy.rows import CENTRES, OF_RANGE, PLACED, AttackRow
@@ -26,6 +28,7 @@ from benchmarks.reproduce.synthetic import secfc_blobs
 from secfc.errors import ParameterError
 from secfc.field.array_types import Floats
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.thresholds import SMALLEST_SPREAD
 
 SIGMA = 6.0
@@ -44,12 +47,14 @@ ATTACKS = {
     "h-alone-rows": "recipient of centres: others' rows known exactly",
     "h-spreads": "recipient of spreads: bits of others' values that stay unknown",
     "l-rows": "client that answers wrongly: everybody's rows, by rounds",
+    "o-pairs": "server that decodes the distances of all pairs of rows (OmniFC): everybody's values, by d",
     "p-rows": "client that chooses its rows: a column of others from labels of all rounds, by its share",
     "q-sorted": "party that chooses its rows: others' sorted values of a column from own labels, by runs",
     "q-rows": "party that chooses its rows: others' rows from own labels and random first sets, by runs",
     "q-sum": "party that chooses its rows: the sum of others' rows from own labels, by runs",
     "q-farthest": "party that chooses its rows: the largest of others' values from own labels, by runs",
     "r-rounds": "one comparer that lies: rows of others from empty sets, by rounds",
+    "u-centres": "recipient of centres of several jobs: others' rows known exactly, by what changes",
     "s-centres": "party that chooses new rows: centres from the labels of these, by predictions",
 }
 
@@ -182,6 +187,13 @@ def _wrong_answers(size: Size) -> Iterator[AttackRow]:
         yield from bisection.by_wrong_answers(blobs(4 + 2 * max_liars, size.others, d), **given)
 
 
+def _pairs(size: Size) -> Iterator[AttackRow]:
+    for d in size.dimensions:
+        rows = np.concatenate(blobs(5, size.m, d))
+        bound = float(np.linalg.norm(rows, axis=1).max())
+        yield from pairs.by_pairs(make_job(n=5, k=4, t=1, ell=1, d=d, bound=bound, disclosure="coded"), rows)
+
+
 def _chosen_rows(size: Size) -> Iterator[AttackRow]:
     given: dict[str, Any] = {"others": size.chosen_for, "runs": size.runs, "seed": SEED}
     for share in size.shares:
@@ -230,6 +242,11 @@ def _predictions(size: Size) -> Iterator[AttackRow]:
         yield from own_labels.by_own_labels("s-centres", of, CENTRES, **more, **given)
 
 
+def _repeated(size: Size) -> Iterator[AttackRow]:
+    for each in (size.others // 4, size.others):
+        yield from repeated.by_repeated_jobs(each=each, jobs=8, repeats=size.runs, seed=SEED)
+
+
 def _own_comparer(size: Size) -> Iterator[AttackRow]:
     for d, k in product((1, 2), (3, 4)):
         yield from own_comparer.by_rounds(others=size.chosen_for, k=k, d=d, bits=size.bits, seed=SEED)
@@ -240,9 +257,11 @@ _PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
     ("f", _segments),
     ("h", _opened),
     ("l", _wrong_answers),
+    ("o", _pairs),
     ("p", _chosen_rows),
     ("q", _own_labels),
     ("r", _own_comparer),
     ("s", _predictions),
+    ("u", _repeated),
 )
 """Letters of attacks, and the function that measures them."""

@@ -53,7 +53,15 @@ def run(
     init: str = "random",
 ) -> tuple[Labels, Labels]:
     """The party's final labels, and the first sets of all rows. Its rows come first."""
-    rows = np.rint(np.concatenate([own, others]) / UNIT).astype(np.int64).astype(object)
+    labels, start = clustered(np.concatenate([own, others]), k, rng, max_iter=max_iter, init=init)
+    return labels[: len(own)], start
+
+
+def clustered(
+    given: Floats, k: int, rng: np.random.Generator, *, max_iter: int, init: str
+) -> tuple[Labels, Labels]:
+    """The final labels, and the first sets, of rows that are multiples of UNIT or rounded to them."""
+    rows = np.rint(given / UNIT).astype(np.int64).astype(object)
     ones = np.ones(len(rows), dtype=np.int64)
     if init == "random":
         start = rng.integers(0, k, len(rows), dtype=np.int32)
@@ -63,7 +71,7 @@ def run(
         next(lloyd(Plain(rows, start, ones, k), k=k, max_iter=max_iter, fewest=1))
     except StopIteration as end:
         labels: Labels = end.value.labels
-    return labels[: len(own)], start
+    return labels, start
 
 
 def counted(others: int, share: float) -> int:

@@ -39,6 +39,6 @@ def label_cells(rows: Rows) -> Cells:
             row["note"],
         ]
         for row in rows
-        if row["attack"][0] in "pqrs"
+        if row["attack"][0] in "opqrsu"
     ]
     return headings, lines
