@@ -203,7 +203,7 @@ def test_rows_beyond_the_bound_end_the_run_with_the_owners_number(monkeypatch):
     far[3][2] = 60.0
     monkeypatch.setattr("secfc.sharing.deposits.check_rows", lambda *_, **__: None)
     with pytest.raises(
-        RangeError, match=r"^rows of owners 4 are beyond the public bound, or a client answered"
+        RangeError, match=r"^rows of owners 4 are beyond the public bound, or one that compares lied"
     ):
         run_in_process(replace(setup_of(Committee.of(job, far, keeps=False)), rows=far))
 

@@ -153,10 +153,9 @@ def _check(
     named = sorted({owner for group, one in zip(whose, right, strict=True) if not one for owner in group})
     if not all(right):
         some = "some of " if any(len(group) > 1 for group in whose) else ""
-        wrongly = "" if me.max_liars else ", or a client answered wrongly about them"
         kind = "owners" if deposited else "clients"
         of = f" of {some}{kind} {', '.join(map(str, named))}" if named else ""
-        text = f"rows{of} are beyond the public bound{wrongly}"
+        text = f"rows{of} are beyond the public bound, or one that compares lied"
         whom = [] if deposited else named, named if deposited else []
         raise RangeError(f"{text}; no label was opened", clients=whom[0], owners=whom[1])
 
