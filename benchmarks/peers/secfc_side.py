@@ -84,7 +84,7 @@ def with_labels(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
         expected,
         system=f"SecFC {secfc.__version__}",
         parties=f"{job.parties} and a server, t = {t}, ell = {ell}{helpers}",
-        model="malicious, any t of n clients, or the server alone; semi-honest, one of the three that compare",
+        model="malicious, any t of n clients, or the server; semi-honest, one of the three that compare",
         reveals="to every party labels of its own rows, and which clusters are empty",
         sent_bytes=max(each.values()) // ITERATIONS,
     )
