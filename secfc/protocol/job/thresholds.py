@@ -8,7 +8,7 @@ from secfc.protocol.job.cases import Start
 from secfc.protocol.job.options import AUTO, Auto, Disclosure
 
 SMALLEST_SPREAD = 10
-"""Fewest rows of others in a cluster whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
+"""Fewest rows of others in a cluster whose spread is opened (docs/decisions/021-centres-by-consent.md)."""
 
 COMPARERS = 3  # a dealer and two evaluators
 MAX_CLIENTS = TWO_ADIC_ORDER
