@@ -381,10 +381,12 @@ def _prepared_columns(preparation: Schema, fault: Fault) -> tuple[dict[str, Rang
 
 
 def _opened_by(preparation: Schema | None) -> tuple[str, ...]:
-    """Columns whose mean and deviation a preparation opens over all parties, or bin counts instead."""
+    """Columns whose mean and deviation a preparation opens over all parties, or counts instead."""
     columns = () if preparation is None else preparation.opened
+    counted = [f"{one.bins} bins" if one.bins else "categories" if one.categories else "" for one in columns]
     return tuple(
-        f"{one.name} (counts in {one.bins} bins instead)" if one.bins else one.name for one in columns
+        f"{one.name} (counts in {parts} instead)" if parts else one.name
+        for one, parts in zip(columns, counted, strict=True)
     )
 
 

@@ -122,16 +122,19 @@ def _line(
 
 def _show(done: "PreparedFiles", *, opened: bool, t: int, id_column: str | None) -> None:
     """Print what all parties know, and the next command."""
+    from secfc.prepare import Mode
+
     if done.preparation.statistics and opened:
         table = Table(title="Opened, as totals of all parties", title_justify="left")
-        for heading in ("column", "parties", "values", "mean or median", "deviation or interquartile range"):
+        centre = "mean, median or mode"
+        for heading in ("column", "parties", "values", centre, "deviation or interquartile range"):
             table.add_column(heading, justify="left" if heading == "column" else "right")
         for name, one in done.preparation.statistics.items():
             logs = {column.name for column in done.preparation.schema.columns if column.log}
             shown = f"{name} (log)" if name in logs else name
-            table.add_row(
-                shown, str(one.holders), str(one.count), number_text(one.centre, 6), number_text(one.unit, 6)
-            )
+            known = (one.mode, "") if isinstance(one, Mode) else (one.centre, one.unit)
+            texts = [text if isinstance(text, str) else number_text(text, 6) for text in known]
+            table.add_row(shown, str(one.holders), str(one.count), *texts)
         console().print(table)
     names = " ".join(str(file) for file in done.files)
     options = f"--id {id_column} " if id_column is not None else ""

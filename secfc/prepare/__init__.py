@@ -2,6 +2,6 @@
 
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Column, Schema
-from secfc.prepare.statistics import Quartiles, Statistics
+from secfc.prepare.statistics import Mode, Quartiles, Statistics
 
-__all__ = ["Column", "Preparation", "Quartiles", "Schema", "Statistics"]
+__all__ = ["Column", "Mode", "Preparation", "Quartiles", "Schema", "Statistics"]

@@ -10,10 +10,10 @@ import numpy as np
 
 from secfc.errors import DataError
 from secfc.errors.codes import Code
-from secfc.field.array_types import Floats
+from secfc.field.array_types import Floats, Ints
 from secfc.field.fixed_point import step_of
 from secfc.prepare.schema import Column, Schema
-from secfc.prepare.statistics import Quartiles, Statistics
+from secfc.prepare.statistics import Mode, Opened, Quartiles, Statistics
 from secfc.prepare.tables import Checked
 
 
@@ -24,12 +24,12 @@ class Preparation:
     Attributes
     ----------
     schema : Schema
-    statistics : dict from column name to Statistics or Quartiles
+    statistics : dict from column name to Statistics, Quartiles or Mode
         For each column that is standardised, robust, or filled in.
     """
 
     schema: Schema
-    statistics: Mapping[str, Statistics | Quartiles]
+    statistics: Mapping[str, Opened]
 
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float]]:
@@ -72,12 +72,11 @@ class Preparation:
         parts, problems = [], []
         for column in self.schema.columns:
             if column.categories:
-                at = table.categories[column.name][:, np.newaxis]
-                parts.append((at == np.arange(len(column.categories))).astype(np.float64))
+                parts.append(self._one_hot(table.categories[column.name], column))
                 continue
             values = table.numbers[column.name]
             if column.missing in ("mean", "median"):
-                values = np.where(np.isnan(values), self.statistics[column.name].centre, values)
+                values = np.where(np.isnan(values), self._known(column).centre, values)
             scaled = self._scaled(values, column)
             if column.deviations is not None:
                 most = column.deviations
@@ -93,6 +92,23 @@ class Preparation:
         if problems:
             raise DataError(f"{name}: " + "\n  ".join(problems), code=Code.TOO_MANY_DEVIATIONS)
         return np.ascontiguousarray(np.hstack(parts))
+
+    def _one_hot(self, positions: Ints, column: Column) -> Floats:
+        """A column of 0 or 1 for each prepared category. -1 is a missing value."""
+        known = self.statistics.get(column.name)
+        if isinstance(known, Mode):
+            positions = np.where(positions < 0, column.categories.index(known.mode), positions)
+        elif column.missing == "category":
+            positions = np.where(positions < 0, len(column.categories), positions)
+        kept = np.arange(len(column.levels))[-len(column.prepared) :]
+        columns: Floats = (positions[:, np.newaxis] == kept).astype(np.float64)
+        return columns
+
+    def _known(self, column: Column) -> Statistics | Quartiles:
+        """What was opened about a column of numbers."""
+        known = self.statistics[column.name]
+        assert not isinstance(known, Mode)
+        return known
 
     def restore(self, rows: Floats) -> Floats:
         """Prepared rows, or centres, shape (m, columns), in the units of the schema.
@@ -138,7 +154,7 @@ class Preparation:
         if column.scale == "min-max":
             low, high = column.ends
             return low, high - low
-        known = self.statistics[column.name]
+        known = self._known(column)
         return known.centre, known.unit or 1.0
 
     def _scaled(self, values: Any, column: Column) -> Any:

@@ -16,7 +16,7 @@ def addends_of(
     table: Checked, schema: Schema, *, n: int, t: int, rows_of: Callable[[Preparation], Floats]
 ) -> Addends:
     """What one of n parties adds. `rows_of` makes its rows once the statistics are known."""
-    parts = [of_column(table.numbers[column.name], column) for column in schema.opened]
+    parts = [of_column(table.values(column), column) for column in schema.opened]
 
     def made(totals: Totals) -> Floats:
         left, found = iter(totals.numbers), {}

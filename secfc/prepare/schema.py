@@ -21,7 +21,8 @@ from secfc.tables.column_names import normal
 from secfc.tables.toml_file import FileSchema, ListOf, TomlFile, check_values
 
 Scale = Literal["none", "min-max", "standardise", "robust"]
-Missing = Literal["refuse", "mean", "median", "zero"]
+Missing = Literal["refuse", "mean", "median", "zero", "mode", "category"]
+Drop = Literal["first"]
 BINS = 2, 1024  # fewest and most
 _EPOCH = datetime.date(1970, 1, 1)
 _Rules = Iterator[tuple[bool, str]]
@@ -59,9 +60,14 @@ class Column:
         mean, as in a job.
     clip : bool
         Values outside the range or beyond `deviations` are moved to the limit. Otherwise they are refused.
-    missing : {"refuse", "mean", "median", "zero"}
+    missing : {"refuse", "mean", "median", "zero", "mode", "category"}
         "mean": a missing number becomes the mean of all rows that have one (of logarithms with `log`).
-        "median": the same for "robust". "zero": a missing category is 0 in every one-hot column.
+        "median": the same for "robust". "zero": a missing category is 0 in every one-hot column. "mode": it
+        becomes the most frequent category of all rows; the counts of categories are opened. "category": it
+        is a category of its own, the last, with the one-hot column "name=missing".
+    drop : {"first"}, optional
+        For two categories only: the one-hot column of the first is left out. With both columns two rows that
+        differ are 2 apart in squared distance, with one they are 1 apart, like the ends of a "min-max" range.
 
     Raises
     ------
@@ -81,6 +87,7 @@ class Column:
     deviations: float | None = None
     clip: bool = False
     missing: Missing = "refuse"
+    drop: Drop | None = None
     date: bool = False
 
     def __post_init__(self) -> None:
@@ -110,7 +117,7 @@ class Column:
         yield robust and not within, f"bins is a whole number, {BINS[0]} to {BINS[1]}"
         other = "median" if robust else "mean"
         yield (
-            self.missing == ("mean" if robust else "median"),
+            not self.categories and self.missing == ("mean" if robust else "median"),
             f'the {self.missing} is not opened with this scale; missing = "{other}" is possible',
         )
         if self.deviations is None:
@@ -125,13 +132,21 @@ class Column:
         numbers = self.low is not None or self.high is not None or self.step is not None
         scaled = self.scale != "none" or self.clip or self.log
         yield numbers or scaled, "categories have no range, step, scale, clip or log"
-        yield self.missing == "mean", 'categories have no mean; missing = "zero" is possible'
+        possible = 'missing = "mode", "category" or "zero" is possible'
+        yield self.missing in ("mean", "median"), f"categories have no {self.missing}; {possible}"
         texts = all(isinstance(one, str) and one == one.strip() and one for one in self.categories)
         yield not texts, "categories are texts without spaces around them"
-        yield len(set(self.categories)) < len(self.categories), "a category is listed twice"
+        yield len(set(self.levels)) < len(self.levels), "a category is listed twice"
+        yield self.drop not in (None, "first"), 'drop is "first"'
+        two = self.drop is None or len(self.levels) == 2
+        yield not two, 'drop needs two categories, "missing" included if it is one'
+        zero = self.drop is not None and self.missing == "zero"
+        yield zero, 'with drop, missing = "zero" would mean the first category; "mode" is possible'
 
     def _rules_of_range(self) -> _Rules:
-        yield self.missing == "zero", 'missing = "zero" is only for categories; missing = "mean" is possible'
+        only = f'missing = "{self.missing}" is only for categories; missing = "mean" is possible'
+        yield self.missing in ("zero", "mode", "category"), only
+        yield self.drop is not None, "drop is only for categories"
         if type(self.low) is datetime.date and type(self.high) is datetime.date:
             for name in ("low", "high"):
                 self._set(name, (getattr(self, name) - _EPOCH).days)
@@ -180,9 +195,15 @@ class Column:
         return (_ln(self.range[0]), _ln(self.range[1])) if self.log else self.range
 
     @property
+    def levels(self) -> tuple[str, ...]:
+        """The categories of checked values, in order, with "missing" if it is one."""
+        return (*self.categories, "missing") if self.missing == "category" else self.categories
+
+    @property
     def prepared(self) -> tuple[str, ...]:
         """Names of the prepared columns; for a category "column=value"."""
-        return tuple(f"{self.name}={one}" for one in self.categories) or (self.name,)
+        kept = self.levels if self.drop is None else self.levels[1:]
+        return tuple(f"{self.name}={one}" for one in kept) or (self.name,)
 
     @property
     def multiple_of(self) -> Fraction | None:
@@ -194,12 +215,12 @@ class Column:
     @property
     def opens(self) -> bool:
         """Whether the column needs statistics over all parties."""
-        return self.scale in ("standardise", "robust") or self.missing in ("mean", "median")
+        return self.scale in ("standardise", "robust") or self.missing in ("mean", "median", "mode")
 
     @property
     def totals(self) -> int:
-        """How many numbers are opened, if any: counts by bins, or count, sum and sum of squares."""
-        return self.bins or 3
+        """How many numbers are opened, if any: counts by bins or category, or count, sum, sum of squares."""
+        return self.bins or len(self.categories) or 3
 
 
 def _ln(value: float) -> float:
@@ -344,6 +365,7 @@ class _Column(FileSchema):
     deviations: float | None = None
     clip: bool = False
     missing: Missing = "refuse"
+    drop: Drop | None = None
 
 
 class _File(FileSchema):

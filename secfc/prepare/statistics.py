@@ -29,16 +29,22 @@ _LOW_HALF = (1 << _HALF) - 1
 class Contribution:
     """What a party adds to the totals of a column. It is secret.
 
-    `numbers` are the count, the sum and the sum of squares of its values in steps; with bins the number of
-    values in each.
+    `numbers` are the count, the sum and the sum of squares of its values in steps; with bins or categories
+    the number of values in each.
     """
 
     count: int  # of its values
     numbers: tuple[int, ...]
 
 
-def of_column(values: Floats, column: Column) -> Contribution:
-    """A party's contribution. Its values are within the column's range. nan is skipped."""
+def of_column(values: Floats | Ints, column: Column) -> Contribution:
+    """A party's contribution, without what is missing: nan, or -1 among positions of categories.
+
+    Numbers are within the column's range.
+    """
+    if column.categories:
+        counts = np.bincount(values[values >= 0].astype(np.int64), minlength=len(column.categories))
+        return Contribution(count=int(counts.sum()), numbers=tuple(counts.tolist()))
     given = steps(values[~np.isnan(values)], column)
     if column.bins:
         # A step of at most 2**28 times 1024 bins fits int64; the high end is in the last bin.
@@ -51,13 +57,13 @@ def of_column(values: Floats, column: Column) -> Contribution:
     return Contribution(count=given.size, numbers=(given.size, int(given.sum()), (high << _HALF) + low))
 
 
-def opened(totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Statistics | Quartiles":
+def opened(totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Opened":
     """The statistics from the totals of a column; CheatError if no values have these totals."""
-    kind = Quartiles if column.bins else Statistics
+    kind: type[Opened] = Quartiles if column.bins else Mode if column.categories else Statistics
     return kind.of(totals, column, holders=holders, smallest=smallest)
 
 
-def steps(values: Floats, column: Column) -> Ints:
+def steps(values: Floats | Ints, column: Column) -> Ints:
     """Values between the column's ends, as steps from its low end, 0 to `STEPS`."""
     low, high = column.ends
     return np.rint((values - low) / (high - low) * STEPS).astype(np.int64)
@@ -166,6 +172,41 @@ class Quartiles:
             median=median,
             upper=upper,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mode:
+    """What all parties learn about a column of categories whose missing values become the most frequent one.
+
+    Attributes
+    ----------
+    holders : int
+        Parties with at least the schema's `smallest` values.
+    count : int
+        Values of all parties.
+    counts : tuple of int
+        How many of these are of each category, in the schema's order.
+    mode : str
+        The most frequent category, the first of those that are equally frequent.
+    """
+
+    holders: int
+    count: int
+    counts: tuple[int, ...]
+    mode: str
+
+    @classmethod
+    def of(cls, totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Mode":
+        """The most frequent category from all parties' totals; CheatError if impossible."""
+        count = sum(totals)
+        if not _can_be(count, holders, smallest):
+            raise _impossible(column)
+        mode = column.categories[totals.index(max(totals))]
+        return cls(holders=holders, count=count, counts=tuple(totals), mode=mode)
+
+
+Opened = Statistics | Quartiles | Mode
+"""What is opened about a column."""
 
 
 def _quantile(counts: Sequence[int], part: Fraction) -> Fraction:

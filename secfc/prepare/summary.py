@@ -11,7 +11,7 @@ from secfc.errors import ParameterError
 from secfc.field.residues import MAX_ROWS
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Column, Schema
-from secfc.prepare.statistics import Quartiles, Statistics
+from secfc.prepare.statistics import Mode, Opened, Quartiles, Statistics
 from secfc.tables.toml_file import FileSchema, ListOf, check_values, read_json
 
 SUMMARY = "preparation.json"
@@ -66,24 +66,31 @@ class _Moments(FileSchema):
     deviation: Annotated[FiniteFloat, Field(ge=0)]
 
 
-class _Bins(FileSchema):
+class _Counts(FileSchema):
     holders: NonNegativeInt
     count: NonNegativeInt
     counts: ListOf[NonNegativeInt]
+
+
+class _Categories(_Counts):
+    mode: str
+
+
+class _Bins(_Counts):
     lower: FiniteFloat
     median: FiniteFloat
     upper: FiniteFloat
 
 
-def _statistics(value: object, column: Column, path: Path) -> Statistics | Quartiles:
+def _statistics(value: object, column: Column, path: Path) -> Opened:
     """The statistics of a column; what follows from others is compared later."""
     where = f"{path}: statistics.{column.name}"
-    if column.bins:
-        bins = check_values(value, _Bins, name=where)
-        if len(bins.counts) != column.bins or not 0 < sum(bins.counts) <= MAX_ROWS:
-            raise ParameterError(f"{where}.counts: not {column.bins} numbers of values")
-        found = Quartiles.of(bins.counts, column, holders=0, smallest=0)
-        return replace(found, holders=bins.holders)
+    if column.bins or column.categories:
+        given: _Counts = check_values(value, _Bins if column.bins else _Categories, name=where)
+        if len(given.counts) != column.totals or not 0 < sum(given.counts) <= MAX_ROWS:
+            raise ParameterError(f"{where}.counts: not {column.totals} numbers of values")
+        kind = Quartiles if column.bins else Mode
+        return replace(kind.of(given.counts, column, holders=0, smallest=0), holders=given.holders)
     moments = check_values(value, _Moments, name=where)
     low, high = column.ends
     if not low <= moments.mean <= high or moments.deviation > high - low:

@@ -45,6 +45,10 @@ class Checked:
     missing: dict[str, int]  # how many are missing, likewise
     unlisted: tuple[str, ...] = field(default=(), repr=False)  # the party's other columns, which are not used
 
+    def values(self, column: Column) -> Floats | Ints:
+        """The values of a column: numbers, or positions of categories."""
+        return self.categories[column.name] if column.categories else self.numbers[column.name]
+
     @property
     def mended(self) -> dict[str, Any]:
         """Numbers of rows, of missing and of clipped values, and unlisted columns, to show to the party."""

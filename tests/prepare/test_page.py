@@ -20,7 +20,9 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
     for name, rows in (("north", 24), ("south", 22), ("west", 25)):
         with (tmp_path / f"{name}.csv").open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["patient", "age", "dose", "marker", "stay", "admitted", "visits", "smoker"])
+            writer.writerow(
+                ["patient", "age", "dose", "marker", "stay", "admitted", "visits", "smoker", "sex"]
+            )
             for row in range(rows):
                 smoker = rng.choice(["never", "former", "current", ""])
                 writer.writerow(
@@ -33,6 +35,7 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
                         f"2024-02-{rng.integers(10, 29)}",
                         rng.integers(0, 60),
                         smoker,
+                        rng.choice(["f", "m"]) if row else "N/A",
                     ]
                 )
     commands = re.findall(r"^secfc .*$", PAGE.replace("\\\n", ""), flags=re.MULTILINE)
@@ -68,6 +71,7 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
         "smoker=never",
         "smoker=former",
         "smoker=current",
+        "sex=m",
     ]
     assert len(rows) == 25
     assert all(0 <= float(row["dose"]) <= 1 for row in rows)
