@@ -80,7 +80,7 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     source, name, job = site.source, site.party, agreement.job
     if source is None:
         return SiteRows(table=Table(path=site.path, columns=(), rows=np.empty((0, job.d))))
-    columns = [source.columns.get(column, column) for column in agreement.inputs]
+    columns = source.rows.own_names(agreement.inputs)
     if len(set(columns)) < len(columns):
         text = "data.columns: two columns of the job are one column here"
         raise DataError(f"{name}: {site.path}: {text}", code=Code.REPEATED_COLUMN)
@@ -95,15 +95,14 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
             wrong.append(error)
 
     try:
-        names = columns if agreement.preparation is not None else []
-        named = [*columns, *(one for one in (source.start_column, source.weight_column) if one is not None)]
-        loaded = load_table(source.rows, as_text=[*names, *as_text], named=named, given=source.given)
+        names = agreement.inputs if agreement.preparation is not None else ()
+        others = [one for one in (source.start_column, source.weight_column) if one is not None]
+        loaded = load_table(source.rows, as_text=[*names, *as_text], named=[*agreement.inputs, *others])
     except (DataError, ParameterError) as error:
         raise type(error)(f"{name}: {error}", code=error.code) from None
     if agreement.preparation is None:
-        ranges = dict(zip(columns, agreement.columns.values(), strict=True))
-        chosen = {"path": source.rows, "columns": columns, "id_column": source.id_column, "ranges": ranges}
-        put("table", chosen_columns, loaded, **chosen)
+        clustered = {"columns": agreement.inputs, "ranges": agreement.columns}
+        put("table", chosen_columns, loaded, path=source.rows, id_column=source.id_column, **clustered)
     else:
         put("unprepared", _unprepared, loaded, site, agreement.preparation)
     path = str(source.rows)
@@ -137,13 +136,11 @@ def _check_not_clustered(site: Site, source: Source, columns: list[str]) -> None
 
 
 def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Checked]:
-    """The schema's columns of a site's table; errors use the site's own column names."""
+    """The schema's columns of a site's table."""
     assert site.source is not None
     source, path = site.source, site.source.rows
-    agreed = {source.columns.get(column.name, column.name): column for column in schema.columns}
-    own = Schema(columns=tuple(replace(column, name=name) for name, column in agreed.items()))
     others = [one for one in (source.id_column, source.weight_column) if one is not None]
-    unprepared = checked(loaded, own, name=str(path), others=others)
+    unprepared = checked(loaded, schema, name=str(path), others=others)
     table = Table(
         path=path,
         columns=(),
@@ -152,7 +149,7 @@ def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Ch
         id_name=source.id_column or "row",
         written=written_of(loaded),
     )
-    return table, unprepared.renamed({name: column.name for name, column in agreed.items()})
+    return table, unprepared
 
 
 def _start_labels(loaded: pa.Table, name: str, path: str, job: Job) -> Labels:

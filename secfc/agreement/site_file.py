@@ -10,33 +10,27 @@ from pydantic import Field
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.schemas import with_options
-from secfc.errors import LimitError, ParameterError
+from secfc.errors import LimitError
 from secfc.errors.codes import Code
 from secfc.protocol.job.cases import Predict, Union
 from secfc.protocol.job.limits import LARGEST_SHARE
 from secfc.protocol.job.options import MAX_THREADS, Computing, Disclosure, shared
 from secfc.protocol.job.thresholds import SMALLEST_SPREAD
 from secfc.tables.column_names import normal, normal_all
-from secfc.tables.sources.csv_file import TEXTS, kind_of
-from secfc.tables.sources.query import Origin, Query
-from secfc.tables.sources.text_format import FOUND, TextFormat
-from secfc.tables.toml_file import FileSchema, ListOf, TableOf, TomlFile
+from secfc.tables.site_rows import RowsSchema, own_form
+from secfc.tables.sources.own_form import OwnForm
+from secfc.tables.toml_file import FileSchema, ListOf, TomlFile
 
 _CONSENTS = {"reveal_centres", "reveal_inertia", "reveal_spread", "open_statistics", "predict"}
 """Limits that are consents: if only these are broken, the error code is NO_CONSENT."""
 
 
-@with_options(TextFormat)
-class DataSchema(FileSchema):
-    """The source of rows: a file, a query of a file, or a query of a database."""
+class DataSchema(RowsSchema):
+    """The source of rows, and columns that are not clustered."""
 
-    path: str | None = None
-    url: str | None = None
-    query: str | None = None
     id: str | None = None
     start: str | None = None
     weight: str | None = None
-    columns: TableOf[str, str] = Field(default={})
 
 
 class OwnLimitsSchema(FileSchema):
@@ -77,13 +71,11 @@ class SiteSchema(FileSchema):
 class Source:
     """The source of a site's rows."""
 
-    rows: Path | Query  # a .csv, .parquet or .npy file, or a query of a database or file
+    rows: OwnForm
     # Row IDs: not clustered, written beside the labels. With membership privacy the union is made of them.
     id_column: str | None = None
     start_column: str | None = None  # start labels
     weight_column: str | None = None  # how many times each row counts
-    columns: dict[str, str] = field(default_factory=dict)  # from the job's column names to the site's own
-    given: TextFormat = FOUND  # the format of a text file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,11 +203,12 @@ class Site:
                 raise self._file.error(*keys, text=f"{name} is needed: the job has {what}")
             if given is not None and not used:
                 raise self._file.error(*keys, text=f"{name}: the job has no {what}")
-        for column in source.columns:
-            if column not in agreement.inputs:
-                possible = ", ".join(agreement.inputs)
-                text = f"data.columns.{column}: the job has no such column ({possible})"
-                raise self._file.error("data", "columns", column, text=text)
+        for key in ("columns", "values", "dates", "factors"):
+            for column in getattr(source.rows, key):
+                if column not in agreement.inputs:
+                    possible = ", ".join(agreement.inputs)
+                    text = f"data.{key}.{column}: the job has no such column ({possible})"
+                    raise self._file.error("data", key, column, text=text)
 
 
 def read_site(path: Path) -> Site:
@@ -247,28 +240,6 @@ def read_site(path: Path) -> Site:
 
 
 def _source(file: TomlFile, data: DataSchema, folder: Path) -> Source:
-    def fault(text: str, *keys: str) -> ParameterError:
-        return file.error("data", *keys, text=text)
-
-    if (data.path is None) == (data.url is None) or (data.url is not None and data.query is None):
-        raise fault("data: either path, or path and query, or url and query, are needed")
-    key, place = ("path", data.path) if data.url is None else ("url", data.url)
-    if not place:
-        raise fault("data: the path of a file is needed", key)
-    given = TextFormat(**shared(data, TextFormat))
-    for one, value in vars(given).items():
-        if value is not None and (key == "url" or kind_of(Path(place)) not in TEXTS):
-            raise fault(f"data.{one}: only of a text file ({', '.join(TEXTS)})", one)
-    rows: Path | Query = folder / place
-    if data.query is not None:
-        try:
-            origin = Origin.of(place, folder=folder)
-        except ParameterError as error:
-            raise fault(f"data.{key}: {error}", key) from None
-        if (origin.kind == "file") != (key == "path"):
-            raise fault("data: give a file as path, and a database as url", key)
-        rows = Query(origin=origin, query=data.query, name="database", given=given)
-    columns = {normal(theirs): normal(own) for theirs, own in data.columns.items()}
     named = {"id_column": data.id, "start_column": data.start, "weight_column": data.weight}
     own = {key: None if name is None else normal(name) for key, name in named.items()}
-    return Source(rows=rows, columns=columns, given=given, **own)
+    return Source(rows=own_form(file, data, folder), **own)

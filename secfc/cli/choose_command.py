@@ -12,10 +12,10 @@ from secfc.cli.render import console, faults_line, log_file, our_warnings, say, 
 from secfc.errors import ParameterError, missing
 from secfc.tables.outputs import check_file
 from secfc.tables.reading import party_names, row_ids
-from secfc.tables.sources.query import Query
+from secfc.tables.sources.own_form import Input
 
 
-def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plot: Path | None) -> None:
+def print_choice(files: list[Input], ks: range, options: Choosing, *, plot: Path | None) -> None:
     """Compare and print; nothing is printed before a SecFCError is raised."""
     if plot is not None:
         _check_plot(plot)  # before minutes of work

@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # imported only by the commands that need it
 REFUSED = "Limits of every party"  # a heading of the help
 
 ONE_FILE_PER_PARTY = typer.Argument(
-    help="One file per party: .csv, .tsv (or .gz of these), .xlsx, .parquet or .npy."
+    help="One file per party: .csv, .tsv (or .gz of these), .xlsx, .parquet, .npy, or a site file (.toml)."
 )
 Files = Annotated[list[Path] | None, ONE_FILE_PER_PARTY]
 Urls = Annotated[

@@ -9,14 +9,16 @@ from secfc.cli.render import error_console, our_warnings
 from secfc.errors import ParameterError
 from secfc.tables.parties import Party, as_parties
 from secfc.tables.reading import Table, party_names, read_tables
+from secfc.tables.site_rows import given_input
+from secfc.tables.sources.own_form import Input
 from secfc.tables.sources.query import Origin, Query
 from secfc.tables.sources.text_format import TextFormat
 
 
 def sources(
     files: Sequence[Path], urls: Sequence[str], queries: Sequence[str], given: TextFormat
-) -> list[Path | Query]:
-    """Files, then a query for each --from. One query is used for all of them, or each has its own."""
+) -> list[Input]:
+    """Files and site files, then a query for each --from. One query is for all, or each has its own."""
     for at, file in enumerate(files):
         if any(_same(file, other) for other in files[:at]):
             raise ParameterError(f"FILES: {file} is given twice, each party needs its own file")
@@ -35,11 +37,11 @@ def sources(
         except ParameterError as error:
             raise ParameterError(f"--from: number {at}: {error}") from None
         databases.append(Query(origin=origin, query=query, name=f"database-{at}", given=given))
-    return [*files, *databases]
+    return [*(given_input(file, given) for file in files), *databases]
 
 
 def tables_of(
-    files: Sequence[Path | Query], options: ClusteringFiles, *, weight_column: str | None = None
+    files: Sequence[Input], options: ClusteringFiles, *, weight_column: str | None = None
 ) -> list[Table]:
     """The tables of a command's files; warns about columns left out and reports unusual file formats."""
     preparation = options.preparation
@@ -52,7 +54,6 @@ def tables_of(
             drop=drop,
             id_column=options.id_column,
             weight_column=weight_column,
-            given=options.text_format,
         )
     say_how_written(tables, quiet=options.quiet)
     return tables
@@ -73,7 +74,7 @@ def _same(one: Path, other: Path) -> bool:
         return one == other
 
 
-def label_names(paths: Sequence[Path | Query]) -> list[str]:
+def label_names(paths: Sequence[Input]) -> list[str]:
     """The name of the label file for each input."""
     return [f"{name}.labels.csv" for name in party_names(paths)]
 

@@ -21,7 +21,9 @@ from secfc.protocol.job.retired import retired_choice
 from secfc.sharing.row_checks import largest_norm
 from secfc.tables.outputs import check_new_folder, whole_folder
 from secfc.tables.reading import party_names, read_labels, read_table, read_tables, row_weights, write_labels
-from secfc.tables.sources.query import Query
+from secfc.tables.site_rows import given_input
+from secfc.tables.sources.own_form import Input
+from secfc.tables.sources.text_format import TextFormat
 
 
 @with_options(Agreed, required=True)
@@ -51,7 +53,7 @@ class _Run(BaseModel):
 
 
 def predict_files(
-    files: list[Path | Query],
+    files: list[Input],
     run: Path,
     new: Sequence[str],
     consent: str | None,
@@ -71,19 +73,13 @@ def predict_files(
     of_run, names = before.parameters, party_names(files)
     if len(names) != of_run.n:
         raise ParameterError(f"FILES: {len(names)} parties, the run in {run} had {of_run.n}")
-    paths = _new_files(new, names)
+    paths = _new_files(new, names, options.text_format)
     limits = [options.refusals()] * len(names)
     for at in () if consent is None else positions("--consent", consent, names):
         limits[at] = replace(limits[at], predict=True)
-    given = options.text_format
-    tables = read_tables(
-        files, columns=before.columns, id_column=before.id, weight_column=before.weight, given=given
-    )
+    tables = read_tables(files, columns=before.columns, id_column=before.id, weight_column=before.weight)
     labels = [read_labels(run / name, one) for name, one in zip(label_names(files), tables, strict=True)]
-    added = {
-        at: read_table(path, columns=before.columns, id_column=before.id, given=given)
-        for at, path in paths.items()
-    }
+    added = {at: read_table(path, columns=before.columns, id_column=before.id) for at, path in paths.items()}
     say_how_written([*tables, *added.values()], quiet=options.quiet)
     members = members_of(tables)
     new_rows = [replace(one, rows=one.rows[:0]) for one in members]
@@ -138,17 +134,17 @@ def _read_run(path: Path) -> _Run:
     return before
 
 
-def _new_files(new: Sequence[str], names: Sequence[str]) -> dict[int, Path]:
+def _new_files(new: Sequence[str], names: Sequence[str], given: TextFormat) -> dict[int, Input]:
     """The files of new rows, by the position of their party."""
-    paths: dict[int, Path] = {}
-    for given in new:
-        name, separator, path = given.partition("=")
+    paths: dict[int, Input] = {}
+    for text in new:
+        name, separator, path = text.partition("=")
         if not separator or name not in names:
-            raise ParameterError(f"--new: {given!r}: NAME=FILE is needed, NAME of {', '.join(names)}")
+            raise ParameterError(f"--new: {text!r}: NAME=FILE is needed, NAME of {', '.join(names)}")
         at = names.index(name)
         if at in paths:
             raise ParameterError(f"--new: {name!r} is given twice; put its rows in one file")
-        paths[at] = Path(path)
+        paths[at] = given_input(Path(path), given)
     return dict(sorted(paths.items()))
 
 

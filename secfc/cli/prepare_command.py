@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.table import Table
 
-from secfc.cli.command_options import Queries, Urls
+from secfc.cli.command_options import Dropped, Queries, Urls, names_of
 from secfc.cli.grouped import grouped
 from secfc.cli.render import console, say
 from secfc.errors import ParameterError
@@ -17,14 +17,16 @@ from secfc.tables.sources.text_format import TextFormat
 
 if TYPE_CHECKING:
     from secfc.prepare.prepared_files import PreparedFiles
-    from secfc.tables.sources.query import Query
+    from secfc.tables.sources.own_form import Input
 
 
 @grouped
 def prepare(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="One file per party: .csv, .tsv (or .gz of these), .xlsx or .parquet."),
+        typer.Argument(
+            help="One file per party: .csv, .tsv (or .gz of these), .xlsx, .parquet, or a site file (.toml)."
+        ),
     ] = None,
     urls: Urls = None,
     queries: Queries = None,
@@ -57,6 +59,7 @@ def prepare(
     draft: Annotated[
         bool, typer.Option("--draft", help="Only print a draft of a schema, guessed from one file.")
     ] = False,
+    drop: Dropped = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON instead of tables.")
     ] = False,
@@ -72,8 +75,10 @@ def prepare(
     from secfc.protocol.job.thresholds import default_threshold
 
     if draft:
-        _draft(sources(files or [], urls or [], queries or [], given), given)
+        _draft(sources(files or [], urls or [], queries or [], given), names_of(drop))
         return
+    if drop:
+        raise ParameterError("--drop: only with --draft; a column that the schema does not list is not used")
     if (schema is None) == (by is None):
         raise ParameterError("--schema: name a schema, or an earlier preparation with --by")
     if out is None and not check:
@@ -81,15 +86,15 @@ def prepare(
     parties = sources(files or [], urls or [], queries or [], given)
     agreed = Schema.read(schema) if schema is not None else read_summary(cast(Path, by)).schema
     if check or out is None:
-        checked = check_files(parties, agreed, id_column=id_column, given=given)
+        checked = check_files(parties, agreed, id_column=id_column)
         if not quiet:
             _show_files(parties, [rows.mended for _, rows in checked])
         return
     t, _ = default_threshold(len(parties), t, None)
     if by is not None:
-        done = prepare_by(parties, by, out=out, id_column=id_column, given=given)
+        done = prepare_by(parties, by, out=out, id_column=id_column)
     else:
-        done = prepare_files(parties, agreed, t=t, out=out, id_column=id_column, given=given)
+        done = prepare_files(parties, agreed, t=t, out=out, id_column=id_column)
     if as_json:
         print(json.dumps(summary_of(done.preparation), indent=2))
     elif not quiet:
@@ -97,15 +102,15 @@ def prepare(
         _show(done, opened=by is None, t=t, id_column=id_column)
 
 
-def _draft(parties: "list[Path | Query]", given: TextFormat) -> None:
+def _draft(parties: "list[Input]", drop: Sequence[str]) -> None:
     from secfc.prepare.draft import draft_schema
 
     if len(parties) != 1:
         raise ParameterError(f"--draft: one file is needed, {len(parties)} were given")
-    typer.echo(draft_schema(parties[0], given=given), nl=False)
+    typer.echo(draft_schema(parties[0], drop=drop), nl=False)
 
 
-def _show_files(files: "list[Path | Query]", mended: Sequence[Mapping[str, Any]]) -> None:
+def _show_files(files: "list[Input]", mended: Sequence[Mapping[str, Any]]) -> None:
     for file, one in zip(files, mended, strict=True):
         say(_line(str(file), **one))
 

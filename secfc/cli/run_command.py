@@ -33,14 +33,12 @@ from secfc.tables.reading import (
     write_centres,
     write_labels,
 )
-from secfc.tables.sources.query import Query
+from secfc.tables.sources.own_form import Input
 
 SUMMARY, CENTRES, SPREADS, PAGE = "summary.json", "centres.csv", "spreads.csv", "report.html"
 
 
-def run_files(
-    files: list[Path | Query], k: int, options: Revealing, *, out: Path, report: Path | None
-) -> None:
+def run_files(files: list[Input], k: int, options: Revealing, *, out: Path, report: Path | None) -> None:
     """Run and write the results; after a SecFCError `out` is unchanged."""
     check_new_folder("--out", out)
     check_report(report)
@@ -91,7 +89,7 @@ def _start(init: str, columns: Sequence[str], preparation: Preparation | None) -
     return centres if preparation is None else preparation.scale(centres)
 
 
-def _recipients(files: list[Path | Query], result: Result) -> list[str]:
+def _recipients(files: list[Input], result: Result) -> list[str]:
     """The parties that received the centres; a party that vanished did not."""
     if result.cluster_centers is None:
         return []
@@ -136,7 +134,7 @@ def _summary(options: Revealing, tables: list[Table], result: Result) -> dict[st
     }
 
 
-def _show(result: Result, files: list[Path | Query], out_folder: Path) -> None:
+def _show(result: Result, files: list[Input], out_folder: Path) -> None:
     out = console()
     out.print(threshold_line(result.job))
     end = "converged" if result.converged else "stopped at max_iter"

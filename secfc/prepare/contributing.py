@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from secfc.errors import LimitError
-from secfc.field.array_types import Floats
+from secfc.field.array_types import Floats, Ints
 from secfc.operations.beginning.totals import Addends, Totals
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Schema
@@ -16,7 +16,8 @@ def addends_of(
     table: Checked, schema: Schema, *, n: int, t: int, rows_of: Callable[[Preparation], Floats]
 ) -> Addends:
     """What one of n parties adds. `rows_of` makes its rows once the statistics are known."""
-    parts = [of_column(table.values(column), column) for column in schema.opened]
+    values: dict[str, Floats | Ints] = {**table.numbers, **table.categories}
+    parts = [of_column(values[column.name], column) for column in schema.opened]
 
     def made(totals: Totals) -> Floats:
         left, found = iter(totals.numbers), {}

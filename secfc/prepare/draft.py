@@ -4,8 +4,8 @@ A schema is public. A draft rounds ranges outwards and omits rare texts, so it r
 """
 
 import json
+from collections.abc import Sequence
 from math import isfinite
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,17 +13,16 @@ import pyarrow.compute as pc
 
 from secfc.errors import DataError
 from secfc.prepare.tables import is_numeric
-from secfc.tables.column_names import is_index
-from secfc.tables.reading import are_row_numbers, codes_of, load_table
-from secfc.tables.sources.query import Query
-from secfc.tables.sources.text_format import FOUND, TextFormat
+from secfc.tables.column_names import is_index, normal_all
+from secfc.tables.reading import are_row_numbers, codes_of, load_table, no_column
+from secfc.tables.sources.own_form import Input
 from secfc.tables.texts import is_missing
 
 MOST_CATEGORIES = 20
 FEWEST_OF_A_CATEGORY = 10  # rarer texts may identify a person
 _HEAD = """\
 # A draft from one file. Agree on units, ranges and categories that all parties know without looking at rows.
-# Ranges are rounded outwards; texts of fewer than 10 rows are left out.
+# Ranges are rounded outwards; texts of fewer than 10 rows are left out. Leave out outcomes with --drop.
 smallest = 20
 """
 
@@ -32,15 +31,22 @@ class _LeftOutError(Exception):
     """A column that is not in the draft. The text is the reason."""
 
 
-def draft_schema(source: Path | Query, *, given: TextFormat = FOUND) -> str:
-    """The text of a schema file for a party's rows; DataError if no column can be used."""
-    table = load_table(source, given=given)
+def draft_schema(source: Input, *, drop: Sequence[str] = ()) -> str:
+    """The text of a schema file for a party's rows without columns to `drop`, such as outcomes.
+
+    DataError if no column can be used.
+    """
+    table = load_table(source, named=drop)
+    if unknown := [name for name in normal_all(drop) if name not in table.column_names]:
+        raise no_column(source, unknown, table)
     codes, drafted, left_out = codes_of(table), [], []
     for name in dict.fromkeys(table.column_names):
         quoted = json.dumps(name, ensure_ascii=False)
         try:
             if table.column_names.count(name) > 1:
                 raise _LeftOutError("two columns have this name")
+            if name in normal_all(drop):
+                raise _LeftOutError("it is not to be clustered (--drop)")
             if is_index(name):
                 raise _LeftOutError("it has no name, or that of an index")
             lines = _drafted(table.column(name), is_code=name in codes)

@@ -27,8 +27,7 @@ from secfc.tables.column_names import normal
 from secfc.tables.outputs import whole_folder
 from secfc.tables.reading import check_ids_differ, party_names
 from secfc.tables.sources.csv_file import TEXTS, kind_of
-from secfc.tables.sources.query import Query
-from secfc.tables.sources.text_format import FOUND, TextFormat
+from secfc.tables.sources.own_form import Input, rows_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,54 +44,48 @@ class PreparedFiles:
 
 
 def prepare_files(
-    files: Sequence[Path | Query],
+    files: Sequence[Input],
     schema: Schema,
     *,
     t: int | None = None,
     out: Path,
     id_column: str | None = None,
-    given: TextFormat = FOUND,
 ) -> PreparedFiles:
     """Prepare one file per party, and write all prepared files and `SUMMARY` to `out`, or none.
 
     All parties run in this process. `id_column` is written before the prepared columns. The prepared files of
-    queries are .parquet. `given` is the format of text files; a query has its own. SecFCError lists the files
-    that do not fit and what is wrong with each.
+    queries are .parquet. SecFCError lists the files that do not fit and what is wrong with each.
     """
     t, _ = default_threshold(len(files), t, None)
     check_threshold(len(files), t)
-    return _prepare(files, schema, partial(open_totals, schema, t), out=out, id_column=id_column, given=given)
+    return _prepare(files, schema, partial(open_totals, schema, t), out=out, id_column=id_column)
 
 
 def prepare_by(
-    files: Sequence[Path | Query],
+    files: Sequence[Input],
     summary: Path,
     *,
     out: Path,
     id_column: str | None = None,
-    given: TextFormat = FOUND,
 ) -> PreparedFiles:
     """Prepare files with the statistics of an earlier preparation, whose `SUMMARY` is given.
 
     No other party takes part. The rest is as in `prepare_files`.
     """
     preparation = read_summary(summary)
-    return _prepare(
-        files, preparation.schema, lambda _: preparation, out=out, id_column=id_column, given=given
-    )
+    return _prepare(files, preparation.schema, lambda _: preparation, out=out, id_column=id_column)
 
 
 def check_files(
-    files: Sequence[Path | Query],
+    files: Sequence[Input],
     schema: Schema,
     *,
     id_column: str | None = None,
-    given: TextFormat = FOUND,
 ) -> list[tuple[pa.Table, Checked]]:
     """Tables and their agreed columns; nothing is shared. DataError lists what is wrong with all files."""
 
-    def check(file: Path | Query) -> tuple[pa.Table, Checked]:
-        table, rows = _checked(file, schema, id_column=id_column, given=given)
+    def check(file: Input) -> tuple[pa.Table, Checked]:
+        table, rows = _checked(file, schema, id_column=id_column)
         if not rows.rows:
             raise DataError(f"{file}: it has no rows", code=Code.TOO_FEW_ROWS)
         check_ids_differ(None if id_column is None else table.column(normal(id_column)), str(file))
@@ -101,11 +94,9 @@ def check_files(
     return each(check, files)
 
 
-def _checked(
-    path: Path | Query, schema: Schema, *, id_column: str | None, given: TextFormat
-) -> tuple[pa.Table, Checked]:
+def _checked(path: Input, schema: Schema, *, id_column: str | None) -> tuple[pa.Table, Checked]:
     id_column = normal(id_column) if id_column is not None else None
-    table = read(path, schema, as_text=() if id_column is None else (id_column,), given=given)
+    table = read(path, schema, as_text=() if id_column is None else (id_column,))
     if id_column in {name for column in schema.columns for name in (column.name, *column.prepared)}:
         raise DataError(f"{path}: column {id_column!r} has the row IDs and is in the schema")
     others = () if id_column is None else (id_column,)
@@ -113,17 +104,16 @@ def _checked(
 
 
 def _prepare(
-    files: Sequence[Path | Query],
+    files: Sequence[Input],
     schema: Schema,
     preparation_of: Callable[[Sequence[Checked]], Preparation],
     *,
     out: Path,
     id_column: str | None,
-    given: TextFormat,
 ) -> PreparedFiles:
     names = _names(files)
     with whole_folder("--out", out) as draft:
-        checked = each(lambda file: _checked(file, schema, id_column=id_column, given=given), files)
+        checked = each(lambda file: _checked(file, schema, id_column=id_column), files)
         preparation = preparation_of([rows for _, rows in checked])
         for file, name, (table, rows) in zip(files, names, checked, strict=True):
             prepared = preparation.apply(rows, name=str(file))
@@ -150,6 +140,7 @@ def _write_file(
         pyarrow.parquet.write_table(prepared, path)
 
 
-def _names(files: Sequence[Path | Query]) -> list[str]:
-    csv = [isinstance(file, Path) and kind_of(file) in TEXTS for file in files]
+def _names(files: Sequence[Input]) -> list[str]:
+    sources = map(rows_in, files)
+    csv = [isinstance(rows, Path) and kind_of(rows) in TEXTS for rows in sources]
     return [name + (".csv" if one else ".parquet") for name, one in zip(party_names(files), csv, strict=True)]

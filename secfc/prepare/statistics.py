@@ -178,16 +178,8 @@ class Quartiles:
 class Mode:
     """What all parties learn about a column of categories whose missing values become the most frequent one.
 
-    Attributes
-    ----------
-    holders : int
-        Parties with at least the schema's `smallest` values.
-    count : int
-        Values of all parties.
-    counts : tuple of int
-        How many of these are of each category, in the schema's order.
-    mode : str
-        The most frequent category, the first of those that are equally frequent.
+    `holders` and `count` are as in `Statistics`. `counts` are by category, in the schema's order. `mode` is
+    the most frequent category, the first of those that are equally frequent.
     """
 
     holders: int

@@ -4,10 +4,9 @@ One error lists everything that is wrong, with the column and the first row, so 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +22,12 @@ from secfc.tables.column_names import normal_all
 from secfc.tables.reading import load_table
 from secfc.tables.rounding import EXACT, is_beyond_exact
 from secfc.tables.sources.csv_file import DECIMAL
-from secfc.tables.sources.query import Query
-from secfc.tables.sources.text_format import FOUND, TextFormat
+from secfc.tables.sources.own_form import Input, own_name
 from secfc.tables.texts import MISSING, is_missing
 
 _ROUNDED = "exact numbers beyond 2^53, which float64 would round"
 _MISSING, _UNKNOWN = -1, -2
 """Codes in place of the position of a category."""
-
-_V = TypeVar("_V")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +41,6 @@ class Checked:
     missing: dict[str, int]  # how many are missing, likewise
     unlisted: tuple[str, ...] = field(default=(), repr=False)  # the party's other columns, which are not used
 
-    def values(self, column: Column) -> Floats | Ints:
-        """The values of a column: numbers, or positions of categories."""
-        return self.categories[column.name] if column.categories else self.numbers[column.name]
-
     @property
     def mended(self) -> dict[str, Any]:
         """Numbers of rows, of missing and of clipped values, and unlisted columns, to show to the party."""
@@ -59,27 +51,11 @@ class Checked:
             "unlisted": self.unlisted,
         }
 
-    def renamed(self, names: Mapping[str, str]) -> "Checked":
-        """A copy with other names of columns. Columns that are not in `names` keep theirs."""
 
-        def under(values: Mapping[str, _V]) -> dict[str, _V]:
-            return {names.get(name, name): value for name, value in values.items()}
-
-        return replace(
-            self,
-            numbers=under(self.numbers),
-            categories=under(self.categories),
-            clipped=under(self.clipped),
-            missing=under(self.missing),
-        )
-
-
-def read(
-    path: Path | Query, schema: Schema, *, as_text: Sequence[str] = (), given: TextFormat = FOUND
-) -> pa.Table:
+def read(path: Input, schema: Schema, *, as_text: Sequence[str] = ()) -> pa.Table:
     """The table of a party's file or query. In a CSV file the agreed columns and `as_text` stay text."""
     names = [column.name for column in schema.columns]
-    return load_table(path, as_text=[*names, *as_text], given=given)
+    return load_table(path, as_text=[*names, *as_text])
 
 
 def as_table(given: Any, name: str) -> pa.Table:
@@ -108,7 +84,7 @@ def as_table(given: Any, name: str) -> pa.Table:
 
 def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str] = ()) -> Checked:
     """The agreed columns of a party's table. `others`, such as row IDs, must exist but are not prepared."""
-    problems = _problems_of_names(table.column_names, schema, others)
+    problems = _problems_of_names(table, schema, others)
     listed = {*(column.name for column in schema.columns), *others}
     unlisted = tuple(name for name in dict.fromkeys(table.column_names) if name not in listed)
     done = Checked(rows=table.num_rows, numbers={}, categories={}, clipped={}, missing={}, unlisted=unlisted)
@@ -120,7 +96,8 @@ def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str]
             if commas and not column.categories and pa.types.is_string(values.type):
                 # With decimal commas "1.234" may mean 1234, so it is not accepted as a number.
                 values = pc.replace_substring(pc.replace_substring(values, ".", "?"), ",", ".")
-            check(values, column, done, lambda *found: problems.append(found))
+            where = f"column {own_name(table, column.name)!r}"
+            check(values, column, where, done, lambda *found: problems.append(found))
     if problems:
         several = f"{len(problems)} errors\n  " if len(problems) > 1 else ""
         texts = "\n  ".join(text for _, text in problems)
@@ -131,9 +108,10 @@ def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str]
 _Tell = Callable[[Code, str], None]
 
 
-def _problems_of_names(found: Sequence[str], schema: Schema, others: Sequence[str]) -> list[tuple[Code, str]]:
-    agreed = [column.name for column in schema.columns]
-    missing = [f"no column {one!r}; the schema needs it" for one in agreed if one not in found]
+def _problems_of_names(table: pa.Table, schema: Schema, others: Sequence[str]) -> list[tuple[Code, str]]:
+    agreed, found = [column.name for column in schema.columns], table.column_names
+    own = [own_name(table, one) for one in agreed if one not in found]
+    missing = [f"no column {one!r}; the schema needs it" for one in own]
     missing += [f"no column {one!r}" for one in others if one not in found]
     repeated = [f"column {one!r} is there twice" for one in (*agreed, *others) if found.count(one) > 1]
     return [
@@ -146,8 +124,7 @@ def _rows(what: Bools, text: str) -> str:
     return f"{what.sum()} {text}, the first in row {int(what.argmax())}"
 
 
-def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: _Tell) -> None:
-    where = f"column {column.name!r}"
+def _take_numbers(values: pa.ChunkedArray, column: Column, where: str, done: Checked, tell: _Tell) -> None:
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     texts = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
@@ -186,22 +163,21 @@ def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: 
         outer_rows = _rows(outside, f"values outside {column.shown(low)} to {column.shown(high)}{unit}")
         tell(Code.OUT_OF_RANGE, f"{where} has {outer_rows}; check the unit")
     kept = np.where(missing, np.nan, np.clip(numbers, low, high))
-    _check_step(kept, column, tell)
+    _check_step(kept, column, where, tell)
     done.numbers[column.name] = np.clip(np.log(kept), *column.ends) if column.log else kept
     _count(done, column, missing=int(missing.sum()), clipped=int(outside.sum()))
 
 
-def _check_step(values: Floats, column: Column, tell: _Tell) -> None:
+def _check_step(values: Floats, column: Column, where: str, tell: _Tell) -> None:
     if column.step is None:
         return
     off = off_step(values[:, np.newaxis], column.step, max(map(abs, column.range)))
     if off.any():
         found = _rows(off, f"values that are no multiples of the step {column.step!r}")
-        tell(Code.OFF_STEP, f"column {column.name!r} has {found}")
+        tell(Code.OFF_STEP, f"{where} has {found}")
 
 
-def _take_categories(values: pa.ChunkedArray, column: Column, done: Checked, tell: _Tell) -> None:
-    where = f"column {column.name!r}"
+def _take_categories(values: pa.ChunkedArray, column: Column, where: str, done: Checked, tell: _Tell) -> None:
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if pa.types.is_floating(values.type) and pc.all(pc.equal(values, pc.round(values)), min_count=0).as_py():

@@ -35,9 +35,9 @@ from secfc.tables.ids import id_text
 from secfc.tables.rounding import beyond_exact, check_exact, may_be_rounded
 from secfc.tables.sources.csv_file import CODES, LARGE, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.tables.sources.database_blocks import exact_floats
+from secfc.tables.sources.own_form import Input, OwnForm, own_name, rows_in
 from secfc.tables.sources.query import Query
 from secfc.tables.sources.sheet import read_sheet
-from secfc.tables.sources.text_format import FOUND, TextFormat
 from secfc.tables.texts import is_number
 
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by suffix
@@ -51,7 +51,7 @@ _FEWEST_NUMBERED = 10  # with fewer rows, numbers in equal steps may be a coinci
 class Table:
     """The rows of a file or query."""
 
-    path: Path | Query  # source of the rows
+    path: Input  # source of the rows
     columns: tuple[str, ...]  # names of the clustered columns, in order; positions for .npy
     rows: Floats = field(repr=False)  # shape (m, d)
     ids: pa.ChunkedArray | None = field(default=None, repr=False)  # written beside the labels
@@ -61,16 +61,15 @@ class Table:
 
 
 def read_table(
-    path: Path | Query,
+    path: Input,
     *,
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     id_column: str | None = None,
-    given: TextFormat = FOUND,
 ) -> Table:
     """Read one party's rows, without comparing columns with those of other parties."""
     as_text = [id_column] if id_column else []
-    table = load_table(path, as_text=as_text, named=[*columns, *drop], given=given)
+    table = load_table(path, as_text=as_text, named=[*columns, *drop])
     named = bool(columns)
     return chosen_columns(table, path=path, columns=columns, drop=drop, id_column=id_column, named=named)
 
@@ -78,7 +77,7 @@ def read_table(
 def chosen_columns(
     table: pa.Table,
     *,
-    path: Path | Query,
+    path: Input,
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     id_column: str | None = None,
@@ -157,7 +156,7 @@ def chosen_columns(
     )
 
 
-def weights_in(table: pa.Table, name: str, path: Path | Query | str) -> Ints:
+def weights_in(table: pa.Table, name: str, path: Input | str) -> Ints:
     """The column of weights of a table: integers of at least 1."""
     column = table.column(name)
     if len(column) and (not pa.types.is_integer(column.type) or column.null_count):
@@ -183,9 +182,10 @@ def written_of(table: pa.Table) -> str:
     return _told(table, WRITTEN)
 
 
-def no_column(path: Path | Query | str, names: Sequence[str], table: pa.Table) -> DataError:
+def no_column(path: Input | str, names: Sequence[str], table: pa.Table) -> DataError:
     """The error for columns that a table does not have."""
-    missing, found = ", ".join(map(repr, names)), ", ".join(table.column_names)
+    missing = ", ".join(repr(own_name(table, name)) for name in names)
+    found = ", ".join(own_name(table, name) for name in table.column_names)
     if _is_unsure(table):
         found = f"{table.num_columns} columns, and a first line that may be no header"
     return DataError(f"{path}: no column {missing}; it has {found}", code=Code.MISSING_COLUMN)
@@ -197,24 +197,23 @@ def _is_unsure(table: pa.Table) -> bool:
 
 def _shown(table: pa.Table, name: str) -> str:
     """A column of a table in errors: its name or, if that may be a value, its position, from 1."""
-    return str(table.column_names.index(name) + 1) if _is_unsure(table) else repr(name)
+    return str(table.column_names.index(name) + 1) if _is_unsure(table) else repr(own_name(table, name))
 
 
 def read_tables(
-    paths: Sequence[Path | Query],
+    paths: Sequence[Input],
     *,
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     id_column: str | None = None,
     weight_column: str | None = None,
-    given: TextFormat = FOUND,
 ) -> list[Table]:
     """Read every party's file, by default the columns of the first file in its order."""
     drop = normal_all(drop)
     not_clustered = {*drop, *(normal(one) for one in (id_column, weight_column) if one)}
     as_text = [id_column] if id_column else []
     named = [*columns, *drop, *([weight_column] if weight_column else [])]
-    loaded = each(lambda path: load_table(path, as_text=as_text, named=named, given=given), paths)
+    loaded = each(lambda path: load_table(path, as_text=as_text, named=named), paths)
     for name in drop:
         if not any(name in table.column_names for table in loaded):
             raise no_column(paths[0], [name], loaded[0])
@@ -228,7 +227,7 @@ def read_tables(
         if told := left_out(of_files, hint="; --drop leaves columns out", unsure=unsure):
             warnings.warn(told, ColumnWarning, stacklevel=2)
 
-    def converted(path: Path | Query) -> Table:
+    def converted(path: Input) -> Table:
         table = loaded.pop(0)  # frees its memory before the next one is converted
         dropped = [name for name in drop if name in table.column_names]
         return chosen_columns(
@@ -244,17 +243,18 @@ def read_tables(
     return each(converted, paths)
 
 
-def _has_places(path: Path | Query) -> bool:
-    return isinstance(path, Path) and kind_of(path) == ".npy"
+def _has_places(path: Input) -> bool:
+    rows = rows_in(path)
+    return isinstance(rows, Path) and kind_of(rows) == ".npy"
 
 
-def _check_places(paths: Sequence[Path | Query], held: Sequence[Sequence[str]]) -> None:
+def _check_places(paths: Sequence[Input], held: Sequence[Sequence[str]]) -> None:
     for path, names in zip(paths, held, strict=True):
         if len(names) != len(held[0]):
             raise DataError(f"{path}: {len(names)} columns, {paths[0]} has {len(held[0])}")
 
 
-def party_names(paths: Sequence[Path | Query]) -> list[str]:
+def party_names(paths: Sequence[Input]) -> list[str]:
     """The party's name for each input: its stem, with its position if two stems are equal."""
     stems = [stem_of(path) if isinstance(path, Path) else path.stem for path in paths]
     numbered = [f"{stem}-{at}" for at, stem in enumerate(stems, start=1)]
@@ -337,20 +337,16 @@ def write_centres(path: Path, columns: Sequence[str], centres: Floats | Ints) ->
     pyarrow.csv.write_csv(pa.table({name: pa.array(np.arange(len(centres)))} | numbers), path)
 
 
-def load_table(
-    path: Path | Query,
-    *,
-    as_text: Sequence[str] = (),
-    named: Sequence[str] = (),
-    given: TextFormat = FOUND,
-) -> pa.Table:
-    """All columns of a file or query, with names in normal form (`secfc.tables.column_names`).
+def load_table(path: Input, *, as_text: Sequence[str] = (), named: Sequence[str] = ()) -> pa.Table:
+    """All columns of a party's rows, with names in normal form (`secfc.tables.column_names`).
 
-    Columns in `as_text` are read from a .csv file as text, so "007" differs from "7". The format `given` is
-    used for text files; a query has its own format. `as_text` and other names that the user has `named` help
-    to decide whether the first line is a header. If nothing decides it, no error shows its names.
+    Columns in `as_text` are read from a .csv file as text, so "007" differs from "7". `as_text` and other
+    names that the user has `named` help to decide whether the first line is a header. If nothing decides it,
+    no error shows its names.
     """
-    table = _loaded(path, as_text, given)
+    form = path if isinstance(path, OwnForm) else OwnForm(rows=path)
+    texts, path = form.own_names([*as_text, *form.values, *form.dates]), form.rows
+    table = _loaded(form, texts)
     if isinstance(path, Path) and _has_first_line(path) and not are_names(table.column_names):
         # Names are not shown, because they may be the values of the first row.
         raise DataError(
@@ -367,9 +363,13 @@ def load_table(
             for name, kind in zip(table.column_names, table.schema.types, strict=True)
         }
         asked = path.names if isinstance(path, Query) else ()
-        if not is_header(names, [*as_text, *named, *asked]):
+        if not is_header(names, [*texts, *form.own_names([*named, *form.columns, *form.factors]), *asked]):
             told = {**(told or {}), _UNSURE: b""}
-    return table.replace_schema_metadata(told)
+    table = form.agreed(table.replace_schema_metadata(told), as_text=as_text)
+    changed = (*form.values, *form.dates, *form.factors)
+    if missing := [name for name in changed if name not in table.column_names]:
+        raise no_column(form, missing, table)
+    return table
 
 
 def _has_first_line(path: Path | Query) -> bool:
@@ -378,7 +378,8 @@ def _has_first_line(path: Path | Query) -> bool:
     return kind_of(path) in _WITH_HEADER
 
 
-def _loaded(path: Path | Query, as_text: Sequence[str], given: TextFormat) -> pa.Table:
+def _loaded(form: OwnForm, as_text: Sequence[str]) -> pa.Table:
+    path = form.rows
     if isinstance(path, Query):
         return path.read()
     if not path.is_file():
@@ -389,9 +390,9 @@ def _loaded(path: Path | Query, as_text: Sequence[str], given: TextFormat) -> pa
     kind = kind_of(path)
     try:
         if kind in TEXTS:
-            return read_csv(path, as_text=as_text, given=given)
+            return read_csv(path, as_text=as_text, given=form.given)
         if kind == ".xlsx":
-            return read_sheet(path)
+            return read_sheet(path, form.sheet)
         if kind == ".parquet":
             return pyarrow.parquet.read_table(path)
         if kind == ".npy":

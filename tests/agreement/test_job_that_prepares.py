@@ -168,6 +168,28 @@ def test_everything_that_does_not_fit_is_told_under_the_sites_own_names_without_
     )
 
 
+def test_a_site_prepares_rows_in_its_own_form_as_in_the_agreed_one(made):
+    before = read(made)
+    made.values["north"]["age"] = [
+        f"{float(one) * 12:.1f}" if one else "-9" for one in made.values["north"]["age"]
+    ]
+    made.values["north"]["smoker"] = [
+        "nie" if one == "never" else one for one in made.values["north"]["smoker"]
+    ]
+    made.write_table("north", titles=["monate", "dose", "raucht"])
+    made.write_site(
+        "north",
+        data='path = "north.csv"\nid = "patient"\nna = ["-9"]\nfactors.age = 0.08333333333333333\n'
+        'columns = {age = "monate", smoker = "raucht"}\nvalues.smoker.nie = "never"\n',
+    )
+    own = read(made)
+    np.testing.assert_allclose(own.unprepared.numbers["age"], before.unprepared.numbers["age"], rtol=1e-14)
+    for name in ("dose", "smoker"):
+        values = [{**one.unprepared.numbers, **one.unprepared.categories}[name] for one in (own, before)]
+        np.testing.assert_array_equal(*values)
+    assert own.mended == {**before.mended, "missing": before.mended["missing"]}
+
+
 @pytest.mark.parametrize(
     ("data", "told"),
     [

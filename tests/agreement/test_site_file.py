@@ -19,7 +19,7 @@ def test_paths_are_relative_to_the_site_file(organisations, monkeypatch, tmp_pat
     monkeypatch.chdir(tmp_path / "elsewhere")
     site = read_site(organisations.site("north"))
     assert site.job == tmp_path / "job.toml"
-    assert site.source.rows == tmp_path / "north.csv"
+    assert site.source.rows.rows == tmp_path / "north.csv"
     assert site.results == tmp_path / "results-north"
 
 
@@ -264,6 +264,33 @@ def test_columns_that_the_job_does_not_have_are_told_by_line(organisations):
     organisations.write_site("north", data='path = "north.csv"\nid = "age"\n')
     with pytest.raises(DataError, match=r"north\.toml: data\.id: column 'age' is clustered"):
         rows_of(organisations)
+    for key in ("factors.weight = 2", 'dates.weight = "%d.%m.%Y"', 'values.weight = {a = "1"}'):
+        organisations.write_site("north", data=f'path = "north.csv"\n{key}\n')
+        with pytest.raises(
+            ParameterError, match=rf"north\.toml:8: data\.{key.split()[0]}: the job has no such"
+        ):
+            rows_of(organisations)
+
+
+def test_names_units_and_missing_texts_of_a_site_are_those_of_the_job_afterwards(organisations):
+    organisations.write_site(
+        "north",
+        data='path = "own.csv"\nid = "patient"\nna = ["?"]\ncolumns.age = "months"\nfactors.bmi = 10\n',
+    )
+    lines = [
+        f"{at},{age!r},{bmi / 10!r}" for at, (age, bmi) in enumerate(organisations.rows["north"].tolist())
+    ]
+    text = "\n".join(["patient,months,bmi", *lines, ""])
+    (organisations.folder / "own.csv").write_text(text)
+    np.testing.assert_allclose(rows_of(organisations).rows, organisations.rows["north"], rtol=1e-15)
+    (organisations.folder / "own.csv").write_text(f"{text}12,?,2.5\n13,50,99\n")
+    with pytest.raises(DataError) as caught:
+        rows_of(organisations)
+    where = f"north: {organisations.folder / 'own.csv'}"
+    assert str(caught.value).splitlines() == [
+        f"{where}: column 'months' has 1 missing values, the first in row 12",
+        f"{where}: column 'bmi' has 1 values outside the job's range [10.5, 60.0], the first in row 13",
+    ]
 
 
 # Settings of membership privacy and start labels

@@ -156,3 +156,15 @@ def test_sites_open_counts_of_a_robust_column_and_say_so_before_they_sign(tmp_pa
     means = np.array([rows[own == h].mean(axis=0) for h in range(2)])
     nearest = ((rows[:, np.newaxis] - means) ** 2).sum(axis=2).argmin(axis=1)
     np.testing.assert_array_equal(nearest, own)
+
+
+def test_sites_open_counts_of_categories_for_a_mode_and_say_so_before_they_sign(tmp_path):
+    made = Preparing(tmp_path, schema=SCHEMA.replace('missing = "zero"', 'missing = "mode"'))
+    assert made.agreement.opened == ("age", "smoker (counts in categories instead)")
+    run(made)
+    preparation = made.prepared()[1]
+    given = [one for name in NAMES for one in made.values[name]["smoker"] if one]
+    counts = preparation.statistics["smoker"].counts
+    assert counts == tuple(map(given.count, ("never", "former", "current")))
+    for name in NAMES:
+        assert read_summary(made.result(name) / SUMMARY) == preparation

@@ -10,6 +10,9 @@ from pathlib import Path
 import numpy as np
 from support import warm
 
+from secfc.tables.site_rows import given_input
+from secfc.tables.sources.text_format import FOUND
+
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "prepare.md").read_text()
 
 
@@ -76,3 +79,10 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
     assert len(rows) == 25
     assert all(0 <= float(row["dose"]) <= 1 for row in rows)
     assert abs(sum(float(row["age"]) for row in rows) / 25) < 1
+
+
+def test_the_site_file_of_the_page_is_one(tmp_path):
+    (text,) = re.findall(r"```\n(# south\.toml\n.*?)```", PAGE, flags=re.DOTALL)
+    (tmp_path / "south.toml").write_text(text)
+    form = given_input(tmp_path / "south.toml", FOUND)
+    assert (form.sheet, form.factors, form.values) == ("2026", {"dose": 0.001}, {"sex": {"w": "f"}})

@@ -15,6 +15,7 @@ from secfc.prepare import Column, Schema
 from secfc.prepare.tables import checked, read
 from secfc.tables.reading import party_names, read_table, write_labels
 from secfc.tables.sources.csv_file import kind_of, stem_of
+from secfc.tables.sources.own_form import OwnForm
 from secfc.tables.sources.query import Origin, Query
 from secfc.tables.sources.text_format import Encoding, TextFormat
 
@@ -198,7 +199,8 @@ def test_an_encoding_that_is_given_counts_where_none_is_found(written, name, enc
         if as_query:
             pytest.importorskip("duckdb")
             path = Query(origin=Origin.of(str(path)), query="SELECT * FROM data", name="", given=given)
-        table = read_table(path, id_column="id", given=given)
+        rows = path if isinstance(path, Query) else OwnForm(rows=path, given=given)
+        table = read_table(rows, id_column="id")
         assert table.columns == (column, "age")
         assert table.rows.tolist() == [[1.5, 2.0], [2.5, 3.0]]
         assert table.ids.to_pylist() == [column, "7"]
@@ -213,13 +215,15 @@ def test_a_file_that_is_utf_8_but_for_its_end(written):
     with pytest.raises(DataError, match="it is not UTF-8 text"):
         read_table(path, drop=["note"])
     # Its names were UTF-8, which is wrong in the other encoding.
-    assert read_table(path, drop=["note"], given=TextFormat(encoding="iso-8859-1")).columns == ("grÃ¶Ã\x9fe",)
+    assert read_table(OwnForm(rows=path, given=TextFormat(encoding="iso-8859-1")), drop=["note"]).columns == (
+        "grÃ¶Ã\x9fe",
+    )
 
 
 def test_bytes_that_the_given_encoding_has_no_letter_for(written):
     path = written("a.csv", "a,note\n1,\x81ß\n", "latin-1")
     with pytest.raises(DataError) as caught:
-        read_table(path, drop=["note"], given=TextFormat(encoding="windows-1252"))
+        read_table(OwnForm(rows=path, given=TextFormat(encoding="windows-1252")), drop=["note"])
     assert str(caught.value) == f"{path}: {NOT_UTF_8.replace('text;', 'text, and not windows-1252;')}"
 
 
@@ -246,7 +250,7 @@ def test_only_encodings_of_the_list_are_possible():
     ],
 )
 def test_a_separator_and_a_decimal_mark_that_are_given(written, content, given, rows, words):
-    table = read_table(written("a.csv", content), given=TextFormat(**given))
+    table = read_table(OwnForm(rows=written("a.csv", content), given=TextFormat(**given)))
     assert (table.rows.tolist(), table.written) == (rows, words)
 
 

@@ -1,4 +1,4 @@
-"""Read an Excel workbook as a table (openpyxl): the values of its only sheet, as last computed."""
+"""Read an Excel workbook as a table (openpyxl): the values of a sheet, as last computed."""
 
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from secfc.errors.codes import Code
 from secfc.tables.sources.database_blocks import Columns
 
 
-def read_sheet(path: Path) -> pa.Table:
-    """All columns of an .xlsx file with one sheet, whose first line has their names."""
+def read_sheet(path: Path, sheet: str | None = None) -> pa.Table:
+    """All columns of a sheet of an .xlsx file, by default the only one. Its first line has their names."""
     try:
         from openpyxl import load_workbook  # noqa: PLC0415 - optional: needed for workbooks only
     except ImportError:
@@ -21,11 +21,14 @@ def read_sheet(path: Path) -> pa.Table:
         book = load_workbook(path, read_only=True, data_only=True)
     except (BadZipFile, KeyError, ValueError):
         raise DataError(f"{path}: not a readable .xlsx file", code=Code.UNREADABLE_FILE) from None
-    sheets = book.worksheets
+    sheets = [one for one in book.worksheets if sheet in (None, one.title)]
     lines = list(sheets[0].iter_rows(values_only=True)) if len(sheets) == 1 else []
     book.close()
     if len(sheets) != 1:
-        raise DataError(f"{path}: {len(sheets)} sheets, one is needed", code=Code.UNREADABLE_FILE)
+        found = f"{len(sheets)} sheets" if sheet is None else f"no sheet {sheet!r}"
+        raise DataError(
+            f"{path}: {found}, one is needed (data.sheet of a site file)", code=Code.UNREADABLE_FILE
+        )
     while lines and all(value is None for value in lines[-1]):  # cells only formatted, or emptied
         lines.pop()
     columns = [list(values) for values in zip(*lines, strict=True)]
