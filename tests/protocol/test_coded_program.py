@@ -266,8 +266,11 @@ class TestALyingServer:
 
         def drop(message):
             if isinstance(message, StepReport) and message.sender in begun:
-                seen = net.server._steps.me.inbox._seen_with(message.sender)
-                letters = [(replace(at, seen=seen), data) for at, data in letters_of(message.data)]
+                box = net.server._steps.me.inbox
+                letters = [
+                    (replace(at, seen=box._seen_with(message.sender, min(at.step, box._step))), data)
+                    for at, data in letters_of(message.data)
+                ]
                 net.deliver(replace(message, data=packed(letters)))
                 return True
             if not isinstance(message, StepNotice) or message.recipient not in deceived:
@@ -277,7 +280,7 @@ class TestALyingServer:
             if message.recipient not in begun:
                 return False
             me, letters = net.clients[message.recipient]._steps.me, []
-            noted, seen, step = me._seen, me.inbox._seen_with(0), me.step
+            noted, seen, step = me._seen, me.inbox._seen_with(0, me.step), me.step
             for place, data in letters_of(message.data):
                 if place.step > step:  # it has noted the letter before
                     noted, step = hashlib.sha256(noted + letters[-1][1]).digest(), place.step
@@ -313,7 +316,7 @@ class TestALyingServer:
                 return drop(message)
             if message.sender == colluding and message.recipient in deceived:
                 me = net.clients[message.recipient]._steps.me
-                letter = Place(me.step, "same", me.inbox._seen_with(colluding)), b""
+                letter = Place(me.step, "same", me.inbox._seen_with(colluding, me.step)), b""
                 sealed = net.seal(colluding, message.recipient, message.place, packed([letter]))
                 net.deliver(replace(message, sealed=sealed))
                 return True

@@ -1,5 +1,7 @@
 """A party that was told other numbers than others goes another way: the run ends, and nobody waits for it."""
 
+from dataclasses import replace
+
 import pytest
 from simulator.altered import Lie, honest, played, setup_of, verdict
 
@@ -9,14 +11,16 @@ from secfc.protocol.parties.inbox import Inbox, Place, Wait
 SEEN, OTHER = b"seen", b"other"
 
 
+@pytest.mark.parametrize("step", [1, 2])
 @pytest.mark.parametrize("sender", [2, 3])
-def test_who_saw_other_numbers_and_sends_what_is_not_awaited_ends_the_run(sender):
-    """3 is not awaited. What has come does not tell whether this party or the sender was lied to."""
+def test_who_saw_other_numbers_and_sends_what_is_not_awaited_ends_the_run(sender, step):
+    """What has come does not tell whether this party or the sender was lied to."""
     box = Inbox(frozenset({1, 2, 3}))
     box.begin(1, SEEN)
-    box.put(sender, Place(1, "root", OTHER), b"x")
-    with pytest.raises(CheatError, match=f"^party {sender} saw other numbers opened before step 1$"):
-        box.has(Wait("share", (1, 2), 1))
+    box.begin(2, SEEN)
+    text = f"^party {sender} saw other numbers opened before step {step}$"
+    with pytest.raises(CheatError, match=text):
+        box.put(sender, Place(step, "root", OTHER), b"x")
 
 
 def test_one_that_may_lie_does_not():
@@ -27,9 +31,12 @@ def test_one_that_may_lie_does_not():
     assert box.lost == {2}
 
 
-def test_an_evaluator_that_was_told_another_last_flag_ends_the_run():
-    job = "helpers", "k-means++"
+@pytest.mark.parametrize("kind", ["labels", "k-means++", "weights"])
+@pytest.mark.parametrize("party", [0, 8], ids=["coordinator", "evaluator"])
+def test_a_party_that_alone_was_told_another_last_flag_ends_the_run(party, kind):
+    """The coordinator goes on without answers of others, and then hears nothing more."""
+    job = "helpers", kind
     letter = [one for one in honest(job)[1] if (one.sender, one.tag) == (2, "share")][-1]
-    told = type(letter)(letter.sender, letter.step, letter.tag, (8,), letter.size)
+    told = replace(letter, recipients=(party,))
     lie = Lie(job=job, letter=told, how="zeros", seed=1)
     assert verdict(lie, played(setup_of(job), lie)) == "caught"

@@ -119,8 +119,8 @@ MUTANTS = (
     Mutant(
         "a message with other numbers ends the run",
         "secfc.protocol.parties.inbox",
-        "if saw_other and sender in self._may_lie:",
-        "if False:",
+        "if sender not in self._may_lie:",
+        "if True:",
     ),
     Mutant(
         "unchecked range",

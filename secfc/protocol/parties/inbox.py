@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
@@ -57,18 +56,20 @@ class Inbox:
     """Holds messages until the step in which they are awaited has ended.
 
     At most `most` bytes of each sender are held, with `OVERHEAD` for each message. A party that may lie is
-    lost when it saw other numbers opened; of others this is an error. Parties send in the order of steps. So
-    one that sent something of a later step does not send what is missing any more.
+    lost when it saw other numbers opened; of others this is an error, also if its letter is not awaited: the
+    two go different ways, so each would wait for what the other does not send. Parties
+    send in the order of steps. So one that sent something of a later step does not send what is missing any
+    more.
     """
 
     def __init__(
         self, parties: frozenset[int], may_lie: frozenset[int] = frozenset(), *, most: int = sys.maxsize
     ) -> None:
         self._parties, self._may_lie, self._most = parties, may_lie, most
-        self._step, self._seen = 0, b""
-        self._of_some: Mapping[int, bytes] = {}
+        self._step = 0
+        self._seen = dict[int, tuple[bytes, Mapping[int, bytes]]]()  # by step, as in `begin`
         self.lost: set[int] = set()
-        self._held = dict[int, dict[int, dict[str, tuple[bytes, Data]]]]()  # by step, sender and tag
+        self._held = dict[int, dict[int, dict[str, tuple[Place, Data]]]]()  # by step, sender and tag
         self._bytes = Counter[int]()  # by sender
         self._last = dict[int, int]()  # the last step of which each party has sent something
         self._came = Counter[int]()  # messages that came from each party
@@ -82,19 +83,31 @@ class Inbox:
         """Move to the next step. What nothing awaited in the last one is dropped.
 
         `seen` is what the party itself saw opened, see `Place`. `of_some` is what it saw together with some
-        parties, by party.
+        parties, by party. CheatError if another party saw other numbers opened.
         """
         for sender, of_sender in self._held.pop(self._step, {}).items():
             self._bytes[sender] -= sum(_size(data) for _, data in of_sender.values())
-        self._step, self._seen, self._of_some = step, seen, of_some or {}
-        for sender in self._may_lie & self._held.get(step, {}).keys():
-            of_sender = self._held[step][sender]
-            for tag in [tag for tag, (told, _) in of_sender.items() if told != self._seen_with(sender)]:
-                self._bytes[sender] -= _size(of_sender.pop(tag)[1])
-                self.lost.add(sender)
+        self._step, self._seen[step] = step, (seen, of_some or {})
+        self._seen.pop(step - WINDOW, None)
+        for sender, of_sender in self._held.get(step, {}).items():
+            for tag, (place, data) in list(of_sender.items()):
+                if self._saw_other(sender, place):
+                    del of_sender[tag]
+                    self._bytes[sender] -= _size(data)
+                    self.lost.add(sender)
 
-    def _seen_with(self, sender: int) -> bytes:
-        return self._of_some.get(sender, self._seen)
+    def _seen_with(self, sender: int, step: int) -> bytes:
+        seen, of_some = self._seen[step]
+        return of_some.get(sender, seen)
+
+    def _saw_other(self, sender: int, place: Place) -> bool:
+        """Whether one that may lie saw other numbers opened before a step. CheatError if another one did."""
+        if place.step not in self._seen or place.seen == self._seen_with(sender, place.step):
+            return False
+        if sender not in self._may_lie:
+            text = f"party {sender} saw other numbers opened before step {place.step}"
+            raise CheatError(text, code=Code.BAD_MESSAGE, clients=_named(sender))
+        return True
 
     def has_had(self, sender: int, place: Place) -> bool:
         """Whether a message with this tag is held of this step. Nobody knows it of steps that are over."""
@@ -109,12 +122,16 @@ class Inbox:
         return sender in self._may_lie
 
     def check(self, sender: int, letters: Sequence[tuple[Place, Data]]) -> None:
-        """Raise MessageError for a stranger, a second message, too many, too large ones, or one too early."""
+        """Raise MessageError for a stranger, a second message, too many, too large ones, or one too early.
+
+        CheatError if a party that may not lie saw other numbers opened.
+        """
         if sender not in self._parties:
             raise MessageError(f"party {sender} takes no part")
         if self._bytes[sender] + sum(_size(data) for _, data in letters) > self._most:
             raise MessageError(f"party {sender} sent more than {self._most} bytes that are not used yet")
         for place, _ in letters:
+            self._saw_other(sender, place)
             if place.step < self._step and not (self._goes_on_early or sender in self.lost):
                 text = f"party {sender} sent a message of step {place.step}, from which nothing was missing"
                 raise MessageError(text)
@@ -145,18 +162,17 @@ class Inbox:
         self.check(sender, letters)
         for place, data in letters:
             self._last[sender] = max(place.step, self._last.get(sender, 0))
-            saw_other = place.step == self._step and place.seen != self._seen_with(sender)
-            if saw_other and sender in self._may_lie:
+            if self._saw_other(sender, place):
                 self.lost.add(sender)
             elif place.step >= self._step:
                 of_sender = self._held.setdefault(place.step, {}).setdefault(sender, {})
-                of_sender[place.tag] = place.seen, data
+                of_sender[place.tag] = place, data
                 self._bytes[sender] += _size(data)
 
     def has(self, wanted: Wait) -> bool:
         """Whether enough of these messages of the present step are there.
 
-        CheatError if one that is needed does not come any more, or another party saw other numbers opened.
+        CheatError if one that is needed does not come any more.
         """
         held, count = self._held.get(self._step, {}), len(wanted.senders)
         missing = {j for j in wanted.senders if wanted.tag not in held.get(j, ())}
@@ -170,17 +186,7 @@ class Inbox:
         if count - len(never) < needed and (named := never - self._may_lie):
             text = f"party {min(named)} went on without having sent {wanted.tag} of step {self._step}"
             raise CheatError(text, code=Code.BAD_MESSAGE, clients=_named(min(named)))
-        if count - len(missing) >= needed:
-            return True
-        for sender in sorted(held.keys() - self._may_lie):
-            # They go another way, so each would wait for what the other does not send.
-            if any(seen != self._seen_with(sender) for seen, _ in held[sender].values()):
-                self._refuse_other(sender)
-        return False
-
-    def _refuse_other(self, sender: int) -> NoReturn:
-        text = f"party {sender} saw other numbers opened before step {self._step}"
-        raise CheatError(text, code=Code.BAD_MESSAGE, clients=_named(sender))
+        return count - len(missing) >= needed
 
     def _has_gone_on(self, sender: int, *, alone: bool) -> bool:
         """Whether a sender of a missing message has sent what comes after it, or in its place."""
@@ -211,16 +217,14 @@ class Inbox:
     def take(self, wanted: Wait) -> dict[int, Data]:
         """These messages by sender, in the order of the senders.
 
-        MessageError names who sent another size, CheatError who saw other numbers opened.
+        MessageError names who sent another size.
         """
         held, found = self._held.get(self._step, {}), {}
         self._goes_on_early |= wanted.enough is not None
         for sender in wanted.senders:
             if wanted.tag not in held.get(sender, ()):
                 continue
-            seen, data = held[sender][wanted.tag]
-            if seen != self._seen_with(sender):
-                self._refuse_other(sender)
+            _, data = held[sender][wanted.tag]
             if wanted.unless_lost and len(data) != wanted.size and sender in self._may_lie:
                 continue
             if wanted.enough is None and len(data) != wanted.size:
