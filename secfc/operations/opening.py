@@ -150,8 +150,7 @@ def _bits_receiver(me: Party, bits: HiddenBits) -> Half:
     size = bits.outputs * bits.rows
     first, second = (yield Wait("bits", me.roles.evaluators, -(-size // 8))).values()
     if first != second:
-        text = "the evaluators told different bits"
-        raise CheatError(text, code=Code.BAD_MESSAGE, clients=me.roles.evaluators)
+        raise CheatError("the evaluators told different bits", code=Code.BAD_MESSAGE)
     me.note(bytes(first))
     return np.unpackbits(np.frombuffer(first, dtype=np.uint8), count=size).astype(np.bool_).tolist()
 

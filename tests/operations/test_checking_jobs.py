@@ -1,4 +1,4 @@
-"""Whole jobs in which one letter is changed: no result, or the right one, and nobody honest is blamed alone.
+"""Whole jobs in which one letter is changed: no result, or the right one, and nobody honest is named.
 
 `SECFC_LIES=5000` tries so many seeds, `SECFC_LIES=17:18` those from 17 to below 18.
 """

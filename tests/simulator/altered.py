@@ -53,9 +53,6 @@ BELIEVED = ("gates", "half", "mask", "turned", "all")
 An owner has the labels that it gives, and evaluators deal what they were told of them.
 """
 
-_OF_SEVERAL = "the evaluators told different", "saw other numbers opened", "went on without having sent"
-"""Texts of errors that name all who do not agree, or who was lied to."""
-
 
 @dataclass(frozen=True)
 class Letter:
@@ -213,7 +210,7 @@ def verdict(lie: Lie, told: Told) -> str:
     refuses = lie.letter.tag == "refused"  # without max_liars a dealer that a holder refuses is left out
     if told.error is not None:
         named = set(told.error.clients)
-        if refuses or named <= {liar} or any(text in str(told.error) for text in _OF_SEVERAL):
+        if refuses or named <= {liar}:
             return "caught"
         return f"WRONG: {told.error} names {sorted(named)}"
     if told.is_stuck:  # the liar is silent, or a party that was told another flag goes another way

@@ -57,9 +57,9 @@ class Inbox:
 
     At most `most` bytes of each sender are held, with `OVERHEAD` for each message. A party that may lie is
     lost when it saw other numbers opened; of others this is an error, also if its letter is not awaited: the
-    two go different ways, so each would wait for what the other does not send. Parties
-    send in the order of steps. So one that sent something of a later step does not send what is missing any
-    more.
+    two go different ways, so each would wait for what the other does not send. It is not known which of them
+    was lied to. Parties send in the order of steps. So one that sent something of a later step does not send
+    what is missing any more.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Inbox:
             return False
         if sender not in self._may_lie:
             text = f"party {sender} saw other numbers opened before step {place.step}"
-            raise CheatError(text, code=Code.BAD_MESSAGE, clients=_named(sender))
+            raise CheatError(text, code=Code.BAD_MESSAGE)
         return True
 
     def has_had(self, sender: int, place: Place) -> bool:
@@ -172,7 +172,8 @@ class Inbox:
     def has(self, wanted: Wait) -> bool:
         """Whether enough of these messages of the present step are there.
 
-        CheatError if one that is needed does not come any more.
+        CheatError if one that is needed does not come any more. Who sent something else in the step is named:
+        one that sent nothing may have been told other numbers, and have gone another way.
         """
         held, count = self._held.get(self._step, {}), len(wanted.senders)
         missing = {j for j in wanted.senders if wanted.tag not in held.get(j, ())}
@@ -185,7 +186,8 @@ class Inbox:
         never, needed = missing & over, count if wanted.enough is None else wanted.enough
         if count - len(never) < needed and (named := never - self._may_lie):
             text = f"party {min(named)} went on without having sent {wanted.tag} of step {self._step}"
-            raise CheatError(text, code=Code.BAD_MESSAGE, clients=_named(min(named)))
+            clients = _named(min(named)) if min(named) in held else []
+            raise CheatError(text, code=Code.BAD_MESSAGE, clients=clients)
         return count - len(missing) >= needed
 
     def _has_gone_on(self, sender: int, *, alone: bool) -> bool:
