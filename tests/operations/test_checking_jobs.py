@@ -13,10 +13,14 @@ from operations.own_net import dealt, parties_of, play
 from simulator.altered import HOWS, JOBS, drawn, honest, played, setup_of, verdict
 
 from secfc.errors import CheatError
-from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.packing import PackedResidues, pack, size_of, unpack
 from secfc.field.primes import primes_of
-from secfc.operations.checking.check import settled
+from secfc.operations.checking.check import most_numbers, settled
+from secfc.operations.checking.folding import BLOCKS
+from secfc.operations.checking.lane import SHORT
 from secfc.operations.masked import masked
+from secfc.operations.reduction import reduced
+from secfc.protocol.parties.dealing import most_piece_bytes
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.rows import answers_of
 from secfc.sharing.shared import Shared
@@ -86,3 +90,26 @@ def test_a_dealer_that_adds_the_error_of_its_own_answer_to_its_offsets_is_believ
     else:
         with pytest.raises(CheatError, match="what holders have sent does not agree"):
             play(parties, programs, carry=carry)
+
+
+@pytest.mark.parametrize("length", [SHORT, BLOCKS * SHORT, SHORT + 1])
+def test_messages_of_a_check_are_below_their_bound(length):
+    """Most is opened of vectors that are not folded, or folded, to the greatest length at the end."""
+    code, sizes = Codewords(n=3, t=1, ell=1, primes=primes_of(2)), Counter()
+    shares, parties = dealt(code, np.ones((len(code.primes), 1, length))), parties_of(code)
+
+    def program(me):
+        own = Shared(code.primes, (length,), shares.get(me.number))
+        yield from masked(me, answers_of(own * own))
+        yield from reduced(me, own[1:] * own[1:])
+        yield from settled(me)
+
+    def carry(sender, recipient, place, data):
+        if sender == 1:  # the dealer, which deals nothing else
+            sizes[place.tag] = len(data)
+        return data
+
+    play(parties, {j: program(me) for j, me in parties.items()}, carry=carry)
+    most = most_numbers()
+    assert sizes["line"] <= size_of(most, code.primes) < (1.01 if length % BLOCKS == 0 else 9) * sizes["line"]
+    assert sizes["piece"] < most_piece_bytes(code.n, len(code.primes), most)

@@ -484,7 +484,7 @@ def test_a_message_that_comes_twice_is_refused():
         (packed([(Place(2, "a" * 25, bytes(32)), b"12")]), r"is cut, or its tag is too long or no text$"),
         (b"12", r"^Step: 2 bytes are no letter$"),
         (packed([(Place(2, "root", bytes(32)), b"12")])[:-1] + b"x", r"is not filled up with zeros$"),
-        (packed([(Place(2, "root", bytes(32)), bytes(1 << 23))]), r"bytes that are not used yet$"),
+        (packed([(Place(2, "root", bytes(32)), bytes(1 << 24))]), r"bytes that are not used yet$"),
     ],
 )
 def test_letters_that_cannot_be_are_refused_and_none_of_them_is_kept(letters, text):

@@ -23,7 +23,7 @@ from secfc.field.packing import from_bytes, size_of, to_bytes
 from secfc.field.residues import matmul, reduce
 from secfc.operations.checking.coins import Tossed, Tosses, anchored
 from secfc.operations.checking.folding import products
-from secfc.operations.checking.lane import Lane
+from secfc.operations.checking.lane import LONGEST, Lane
 from secfc.operations.masked import Answered
 from secfc.operations.reduction import reducing
 from secfc.protocol.parties.dealing import dealt
@@ -39,6 +39,11 @@ COMBINATIONS = 3
 
 _LEAST = 1 << 13
 """So many numbers of the dealer are dealt at once, or more."""
+
+
+def most_numbers() -> int:
+    """Upper bound of the numbers that are dealt or opened for a check of answers and of claims."""
+    return max(_LEAST, 2 * Lane(COMBINATIONS, LONGEST).opened)
 
 
 @dataclass(frozen=True, kw_only=True)

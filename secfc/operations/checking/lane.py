@@ -19,6 +19,9 @@ from secfc.sharing.formula import Pair, moduli
 SHORT = 1 << 14
 """Vectors above this length are folded once more before they are opened."""
 
+LONGEST = SHORT * BLOCKS**10
+"""No vectors are longer. They are folded ten times before the last, and no others need more numbers."""
+
 
 class Lane:
     """Some combinations, each an inner product of two vectors with this length, opened under masks or not.

@@ -17,6 +17,7 @@ from secfc.operations.beginning.in_range import most_numbers
 from secfc.operations.beginning.plus_plus import most_compared, most_dealt
 from secfc.operations.beginning.rows import BLOCK
 from secfc.operations.beginning.totals import TOTAL_PRIMES
+from secfc.operations.checking.check import most_numbers as most_checked
 from secfc.operations.decoding.distances import rows_at_once as rows_answered
 from secfc.operations.ending.fit import most_looked_up
 from secfc.operations.signs import rows_at_once
@@ -173,8 +174,9 @@ def _most_shared_bytes(job: Job, rows: int, primes: int) -> int:
     values = max(values, numbers, job.k * (2 * job.width + 1))  # the last: sums, sizes and sums of squares
     answers = max(pairs * at_once, values) * job.ell
     gates = most_dealt_bytes(at_once, job.k, primes), most_dealt_bytes(numbers, 2, primes)
-    pieces = most_piece_bytes(job.n, primes, values)
-    return 2 * pieces + 2 * packed_bytes((primes, answers, 1)) + max(gates)
+    pieces = 2 * most_piece_bytes(job.n, primes, values)
+    pieces += most_piece_bytes(job.n, primes, most_checked())  # the dealer's, or a line
+    return pieces + 2 * packed_bytes((primes, answers, 1)) + max(gates)
 
 
 def most_held_bytes(job: Job, rows: int, primes: int) -> int:
