@@ -213,8 +213,8 @@ def verdict(lie: Lie, told: Told) -> str:
         if refuses or named <= {liar}:
             return "caught"
         return f"WRONG: {told.error} names {sorted(named)}"
-    if told.is_stuck:  # the liar is silent, or a party that was told another flag goes another way
-        return "stuck"
+    if told.is_stuck:
+        return "stuck" if told.gave_up else "WRONG: all wait for each other"
     outcome = told.outcome
     assert outcome is not None
     faults = outcome.faults
