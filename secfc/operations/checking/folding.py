@@ -10,7 +10,6 @@ point is one of at most deg h zeros (Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai
 from collections.abc import Iterator, Sequence
 from functools import cache
 from math import factorial
-from typing import Any
 
 import numpy as np
 
@@ -26,70 +25,55 @@ _AT_ONCE = 1 << 17
 
 
 class Vectors:
-    """Pairs of vectors one after another, with zeros at the end up to a length."""
+    """Pairs of vectors one after another, with zeros at the end up to a length.
+
+    `counts` are how many the first and the second of a pair are at most: as many as combinations, or 1.
+    """
 
     def __init__(self, pairs: Sequence[Pair], shape: tuple[int, int], length: int) -> None:
         self._pairs, self.shape, self.length = pairs, shape, length
+        self.counts = [max([one.shape[1] for one in side], default=1) for side in zip(*pairs, strict=True)]
 
-    def part(self, start: int, stop: int) -> Arrays:
-        """Some of their numbers, shape (P, combinations or 1, stop - start)."""
-        found, at = list[Arrays](), 0
-        for first, second in self._pairs:
-            size = first.shape[2]
-            if at < stop and start < at + size:
-                own = slice(max(start - at, 0), min(stop - at, size))
-                found.append((_numbers(first[:, :, own]), _numbers(second[:, :, own])))
+    def copy(self, start: int, out: Arrays) -> None:
+        """Copy their numbers from `start` on into arrays of zeros, shapes (P, count, size)."""
+        at, stop = 0, start + out[0].shape[2]
+        for pair in self._pairs:
+            size = pair[0].shape[2]
+            low, high = max(start, at), min(stop, at + size)
+            if low < high:
+                for own, one in zip(out, pair, strict=True):
+                    own[: one.shape[0], :, low - start : high - start] = one[:, :, low - at : high - at]
             at += size
-        filling = stop - max(start, min(at, stop))
-        return self._joined([a for a, _ in found], filling), self._joined([b for _, b in found], filling)
-
-    def _joined(self, parts: list[Floats], filling: int) -> Floats:
-        if len(parts) == 1 and not filling and len(parts[0]) == self.shape[0]:
-            return parts[0]
-        count = max([part.shape[1] for part in parts], default=1)
-        size = sum(part.shape[2] for part in parts) + filling
-        found, at = np.zeros((self.shape[0], count, size)), 0
-        for part in parts:
-            found[: len(part), :, at : at + part.shape[2]] = part
-            at += part.shape[2]
-        return found
-
-
-def _numbers(part: Any) -> Floats:
-    found: Floats = part.astype(np.float64, copy=False)
-    return found
 
 
 def products(first: Floats, second: Floats, primes: tuple[int, ...]) -> Floats:
     """Inner products along the last axis, reduced. All other axes but the first broadcast."""
-    length = first.shape[-1]
-    if length % BLOCK:
-        filling = [(0, 0)] * (first.ndim - 1) + [(0, -length % BLOCK)]
-        first, second = np.pad(first, filling), np.pad(second, filling)
-    parts = [one.reshape(*one.shape[:-1], -1, BLOCK) for one in (first, second)]
-    sums = reduce(np.einsum("...i,...i->...", *parts), moduli(primes, first.ndim))
-    return reduce(sums.sum(axis=-1), moduli(primes, first.ndim - 1))
+    whole, by = first.shape[-1] // BLOCK * BLOCK, moduli(primes, first.ndim)
+    blocks = [one[..., :whole].reshape(*one.shape[:-1], -1, BLOCK) for one in (first, second)]
+    sums = reduce(np.einsum("...i,...i->...", *blocks), by).sum(axis=-1)
+    by = by[..., 0]
+    sums += reduce(np.einsum("...i,...i->...", first[..., whole:], second[..., whole:]), by)
+    return reduce(sums, by)
 
 
 class Fold:
     """Vectors in blocks, with `hidden` ones after them, shape (P, combinations, block length), if given.
 
-    Hidden blocks are uniform. With them the vectors at a point are uniform too.
+    Hidden blocks are uniform. With them the vectors at a point are uniform too. They are given where vectors
+    are short, so all blocks are kept.
     """
 
     def __init__(self, vectors: Vectors, primes: tuple[int, ...], hidden: Arrays | None = None) -> None:
-        self._vectors, self._primes, self._hidden = vectors, primes, hidden
+        self._vectors, self._primes = vectors, primes
         self._length, self._nodes = block_length(vectors.length), BLOCKS + (hidden is not None)
+        self._kept = None if hidden is None else self._blocks(slice(0, self._length), hidden)
 
     def values(self) -> Floats:
         """H at the nodes, shape (P, combinations, values_of(hides))."""
-        basis = _beyond(self._nodes, self._primes)
+        basis = _everywhere(self._nodes, self._primes)[:, np.newaxis]
         total = np.zeros((*self._vectors.shape, 2 * self._nodes - 1))
         for _, both in self._parts():
-            first, second = (
-                np.concatenate([own, matmul(basis[:, np.newaxis], own, moduli(self._primes, 4))], axis=2)
-                for own in both
-            )
+            first, second = (matmul(basis, own, moduli(self._primes, 4)) for own in both)
             total += products(first, second, self._primes)
         return reduce(total, moduli(self._primes, 3))
 
@@ -103,22 +87,22 @@ class Fold:
         return found[0], found[1]
 
     def _parts(self) -> Iterator[tuple[slice, Arrays]]:
-        """Slices of a block, with this part of all blocks: shape (P, combinations or 1, nodes, size)."""
-        step = max(1, _AT_ONCE // BLOCKS)
+        """Slices of a block, with this part of all blocks."""
+        step = self._length if self._kept else max(1, _AT_ONCE // BLOCKS)
         for start in range(0, self._length, step):
-            stop = min(start + step, self._length)
-            blocks = [
-                self._vectors.part(j * self._length + start, j * self._length + stop) for j in range(BLOCKS)
-            ]
-            if self._hidden is not None:
-                blocks.append((self._hidden[0][..., start:stop], self._hidden[1][..., start:stop]))
-            yield slice(start, stop), (_stacked([a for a, _ in blocks]), _stacked([b for _, b in blocks]))
+            part = slice(start, min(start + step, self._length))
+            yield part, self._kept or self._blocks(part)
 
-
-def _stacked(blocks: list[Floats]) -> Floats:
-    count = max(one.shape[1] for one in blocks)
-    shape = blocks[0].shape[0], count, blocks[0].shape[2]
-    return np.stack([np.broadcast_to(one, shape) for one in blocks], axis=2)
+    def _blocks(self, part: slice, hidden: Arrays | None = None) -> Arrays:
+        """A part of all blocks, and hidden ones: shape (P, combinations or 1, nodes, size)."""
+        primes, combinations = self._vectors.shape
+        counts = self._vectors.counts if hidden is None else (combinations, combinations)
+        first, second = (np.zeros((primes, one, self._nodes, part.stop - part.start)) for one in counts)
+        for j in range(BLOCKS):
+            self._vectors.copy(j * self._length + part.start, (first[:, :, j], second[:, :, j]))
+        if hidden is not None:
+            first[:, :, BLOCKS], second[:, :, BLOCKS] = hidden
+        return first, second
 
 
 def values_of(*, hides: bool) -> int:
@@ -160,12 +144,13 @@ def _products_before(numbers: Floats, by: Floats) -> Floats:
 @cache
 def _scales(nodes: int, primes: tuple[int, ...]) -> Floats:
     """1 / (j! (K - 1 - j)! (-1)^(K - 1 - j)) for each of K nodes, shape (P, nodes)."""
-    products = [factorial(j) * factorial(nodes - 1 - j) * (-1) ** (nodes - 1 - j) for j in range(nodes)]
-    return np.array([[inverse(one, p) for one in products] for p in primes], dtype=np.float64)
+    divisors = [factorial(j) * factorial(nodes - 1 - j) * (-1) ** (nodes - 1 - j) for j in range(nodes)]
+    return np.array([[inverse(one, p) for one in divisors] for p in primes], dtype=np.float64)
 
 
 @cache
-def _beyond(nodes: int, primes: tuple[int, ...]) -> Floats:
-    """Weights of values at nodes for those at as many nodes after them but one: shape (P, points, nodes)."""
-    at = range(nodes, 2 * nodes - 1)
-    return np.stack([lagrange_basis(list(range(nodes)), list(at), p) for p in primes])
+def _everywhere(nodes: int, primes: tuple[int, ...]) -> Floats:
+    """Weights of values at nodes for those at twice as many nodes but one: shape (P, points, nodes)."""
+    beyond = range(nodes, 2 * nodes - 1)
+    every = [lagrange_basis(range(nodes), beyond, p) for p in primes]
+    return np.stack([np.concatenate([np.eye(nodes), one]) for one in every])

@@ -90,12 +90,12 @@ class Lane:
         values = values.reshape(*shape, -1)
         self._sums.append(values[..., :BLOCKS].sum(axis=2) - self._expected)
         self._expected = value_at(values, points, self._primes)
-        self._vectors = Vectors([self._fold.at(points)], shape, block_length(self._lengths[fold]))
+        self._folded = self._fold.at(points)
+        self._vectors = Vectors([self._folded], shape, block_length(self._lengths[fold]))
 
     def line(self) -> Floats:
         """A holder's shares of what is opened, shape (P, opened)."""
-        both = self._vectors.part(0, self._vectors.length)
-        parts = [*both, *(one[..., np.newaxis] for one in [*self._sums, self._expected])]
+        parts = [*self._folded, *(one[..., np.newaxis] for one in [*self._sums, self._expected])]
         found = np.concatenate([one.reshape(len(self._primes), -1) for one in parts], axis=1)
         return reduce(found, moduli(self._primes, 2))
 
