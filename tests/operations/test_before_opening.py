@@ -4,52 +4,62 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from operations.own_net import Net, StuckError, dealt, parties_of, play
+from operations.own_net import dealt, parties_of, play
+from simulator.altered import KINDS, honest, played, setup_of
 
 from secfc.errors import CheatError
 from secfc.field.primes import primes_of
-from secfc.operations import sums
-from secfc.operations.opening import below
 from secfc.operations.reduction import reduced
+from secfc.protocol.parties.party import Party
 from secfc.protocol.program.whose_rows import labels_of_rows
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.shared import Shared
 
+OPENED = {"share", "mask", "bits", "labels", "sizes", "sums"}
+"""Tags of letters with which something is opened."""
 
-@pytest.mark.parametrize("evaluator", [2, 3])
-def test_masks_of_bits_are_told_only_when_both_evaluators_have_accepted(evaluator):
-    """Of a liar the other one hears nothing that agrees, and the liar learns no bit."""
-    code, tags = Codewords(n=3, t=1, ell=1, primes=primes_of(2)), set()
-    parties, shares = parties_of(code), dealt(code, np.ones((len(code.primes), 1, 2)))
-
-    def program(me):
-        numbers = Shared(code.primes, (2,), shares.get(me.number))
-        return (yield from below(me, (yield from reduced(me, numbers * numbers)), [1, 2]))
-
-    def carry(sender, recipient, place, data):
-        tags.add(place.tag)
-        return None if (recipient, place.tag) == (evaluator, "line") else data
-
-    with pytest.raises(StuckError):
-        play(parties, {j: program(me) for j, me in parties.items()}, carry=carry)
-    assert "line" in tags
-    assert tags.isdisjoint({"mask", "bits"})
+HIDDEN = {
+    *("piece", "root", "roots", "refused", "refusals", "value", "turned", "all turned"),
+    *("hidden", "hidden opened", "answer", "decoded", "gates", "half", "has bits"),
+    *("anchor", "coin", "fold", "fold 0 opened", "line", "offsets", "accepted"),
+}
+"""Those of all others: dealt, under masks, or coins. Numbers at the end of a tag are left out."""
 
 
-@pytest.mark.parametrize("start", [[0, 0, 1, 1], None], ids=["refilled", "drawn"])
-def test_flags_are_opened_of_sets_that_were_checked(monkeypatch, start):
-    """Rows that move to an empty set, and rows that are drawn, are in sets by products."""
-    real, calls, rows = sums.random_sharings, [], np.array([[0], [2], [0], [2]])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_opening_of_a_job_begins_with_nothing_unchecked(monkeypatch, kind):
+    """What is reduced beside an opening has no value yet."""
+    real, early, tags = Party.send, [], set()
 
-    def noted(me, **counts):
-        calls.append([len(one) for one in me.unchecked])
-        return real(me, **counts)
+    def send(me, recipient, tag, data):
+        tags.add(tag)
+        claims, answers = me.unchecked
+        if tag in OPENED and (answers or any(claim.value is not None for claim in claims)):
+            early.append((me.step, tag))
+        real(me, recipient, tag, data)
 
-    net = Net(rows, start if start is None else np.array(start, dtype=np.int32), 2)
-    monkeypatch.setattr(sums, "random_sharings", noted)
-    net.run()
-    assert len(calls) > len(net.parties)
-    assert calls == [[0, 0]] * len(calls)
+    monkeypatch.setattr(Party, "send", send)
+    assert played(setup_of(("three", kind))).outcome is not None
+    assert not early
+    assert {tag.rstrip("0123456789 ") for tag in tags} <= OPENED | HIDDEN
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_opened_after_a_check_that_an_evaluator_cannot_end(monkeypatch, kind):
+    """It lacks a share of the line, and all that follows from its sender. No share is spare."""
+    job, real = ("three", kind), Party.send
+    lines = [one.step for one in honest(job)[1] if (one.sender, one.tag) == (1, "line")]
+    for number, step in enumerate(lines[-1::-4]):
+
+        def send(me, recipient, tag, data, lost=(1, 2 + number % 2), step=step):
+            withheld = me.step > step or (me.step, tag) == (step, "line")
+            if (me.number, recipient) != lost or not withheld:
+                real(me, recipient, tag, data)
+
+        monkeypatch.setattr(Party, "send", send)
+        told = played(setup_of(job))
+        assert told.is_stuck
+        assert not [tag for _, at, tag, *_ in told.sent if at >= step and tag in OPENED]
 
 
 def test_labels_of_deposits_are_kept_when_all_was_checked():
