@@ -5,7 +5,7 @@ Order, duplicates, and what comes too early or too late are here and nowhere els
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from secfc.errors import CheatError, MessageError
@@ -67,7 +67,8 @@ class Inbox:
     ) -> None:
         self._parties, self._may_lie, self._most = parties, may_lie, most
         self._step = 0
-        self._seen = dict[int, tuple[bytes, Mapping[int, bytes]]]()  # by step, as in `begin`
+        self._insiders = frozenset[int]()
+        self._seen = dict[int, tuple[bytes, bytes]]()  # by step, as in `begin`
         self.lost: set[int] = set()
         self._held = dict[int, dict[int, dict[str, tuple[Place, Data]]]]()  # by step, sender and tag
         self._bytes = Counter[int]()  # by sender
@@ -79,15 +80,17 @@ class Inbox:
     def __repr__(self) -> str:
         return f"Inbox(step={self._step})"
 
-    def begin(self, step: int, seen: bytes, of_some: Mapping[int, bytes] | None = None) -> None:
+    def begin(
+        self, step: int, seen: bytes, insiders: frozenset[int] = frozenset(), inside: bytes = b""
+    ) -> None:
         """Move to the next step. What nothing awaited in the last one is dropped.
 
-        `seen` is what the party itself saw opened, see `Place`. `of_some` is what it saw together with some
-        parties, by party. CheatError if another party saw other numbers opened.
+        `seen` is what the party itself saw opened, see `Place`, and `inside` what it saw with insiders.
+        CheatError if another party saw other numbers opened.
         """
         for sender, of_sender in self._held.pop(self._step, {}).items():
             self._bytes[sender] -= sum(_size(data) for _, data in of_sender.values())
-        self._step, self._seen[step] = step, (seen, of_some or {})
+        self._step, self._insiders, self._seen[step] = step, insiders, (seen, inside)
         self._seen.pop(step - WINDOW, None)
         for sender, of_sender in self._held.get(step, {}).items():
             for tag, (place, data) in list(of_sender.items()):
@@ -97,8 +100,8 @@ class Inbox:
                     self.lost.add(sender)
 
     def _seen_with(self, sender: int, step: int) -> bytes:
-        seen, of_some = self._seen[step]
-        return of_some.get(sender, seen)
+        seen, inside = self._seen[step]
+        return inside if sender in self._insiders else seen
 
     def _saw_other(self, sender: int, place: Place) -> bool:
         """Whether one that may lie saw other numbers opened before a step. CheatError if another one did."""

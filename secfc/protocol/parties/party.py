@@ -222,7 +222,7 @@ class Party:
         self._keyed.clear()
         self._seen_inside = hashlib.sha256(self._seen + self._inside).digest()
         insiders = self.roles.insiders if self.number in self.roles.insiders else frozenset[int]()
-        self.inbox.begin(self.step, self._seen, dict.fromkeys(insiders, self._seen_inside))
+        self.inbox.begin(self.step, self._seen, insiders, self._seen_inside)
         results: list[Any] = [None] * len(halves)
         waiting: dict[int, Wait] = {}
 
