@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from secfc.api.predict import Prediction, predict
     from secfc.api.result import Result
     from secfc.api.run import run
+    from secfc.api.stability import Stability, stability
     from secfc.api.transformer import Prepare
+    from secfc.kmeans.consensus import Stable
     from secfc.protocol.gathering import Faults
     from secfc.protocol.job.job import Job
     from secfc.protocol.job.limits import Limits
@@ -78,6 +80,8 @@ __all__ = [
     "SealError",
     "SecFCError",
     "SecureKMeans",
+    "Stability",
+    "Stable",
     "StorageError",
     "ThresholdError",
     "TooManyFaultsError",
@@ -85,12 +89,15 @@ __all__ = [
     "choose_k",
     "predict",
     "run",
+    "stability",
 ]
 
 _LATE = {
     **dict.fromkeys(("Prediction", "predict"), "secfc.api.predict"),
     "run": "secfc.api.run",
     **dict.fromkeys(("Candidate", "Choice", "choose_k"), "secfc.api.choose_k"),
+    **dict.fromkeys(("Stability", "stability"), "secfc.api.stability"),
+    "Stable": "secfc.kmeans.consensus",
     "SecureKMeans": "secfc.api.estimator",
     "Prepare": "secfc.api.transformer",
     "Limits": "secfc.protocol.job.limits",

@@ -20,7 +20,7 @@ from secfc.tables.parties import as_parties
 _RNG = np.random.default_rng(7)
 M = 24  # rows of each party: enough for spreads
 ROWS = [np.arange(M)[:, np.newaxis] % 3 * 30.0 + _RNG.integers(0, 5, (M, 2)) for _ in range(5)]
-CONSENT = Limits(reveal_centres=True, reveal_inertia=True, reveal_spread=10, predict=True)
+CONSENT = Limits(reveal_centres=True, reveal_inertia=True, reveal_spread=10, predict=True, reveal_tables=True)
 PAGE = Path(__file__).parent.parent / "docs" / "optional.md"
 
 RUNS = {
@@ -43,9 +43,10 @@ RUNS = {
     "reveal_spread": {"reveal": {"centres": "all", "spread": True}},
     "reveal_inertia": {"reveal": {"inertia": True}},
     "centres_epsilon": {"reveal": {"centres": "all", "epsilon": 5.0, "delta": 1e-3}},
+    "resamples": {},
     "max_liars": {"max_liars": 1},
 }
-"""The options of `secfc.run` that each feature needs. "predict" and "compared" are no options."""
+"""The options of `secfc.run` that each feature needs. "predict", "compared" and "resamples" are none."""
 
 JOBS = {
     "disclosure 'coded'": {"disclosure": "coded"},
@@ -67,6 +68,7 @@ JOBS = {
     "reveal_spread": {"reveal_spread": 10},
     "reveal_inertia": {"reveal_inertia": True},
     "centres_epsilon": {"centres_epsilon": 5.0},
+    "resamples": {"resamples": 2},
     "max_liars": {"max_liars": 1},
 }
 """The parameters of a job with each feature alone."""
@@ -140,6 +142,8 @@ def test_features_run_of_which_no_pair_is_in_the_table(names):
         parameters["predict"] = True
     if "compared" in names:
         parameters["compared"] = (2, 3)
+    if "resamples" in names:
+        parameters["resamples"] = 2
     outcome, job, _ = run_outcome(as_parties(ROWS), RunOptions(**options), **parameters)
     assert make_job(**as_options(job)) == job
     options_of_job = JobOptions(**as_options(job))

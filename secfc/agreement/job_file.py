@@ -28,7 +28,7 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
-from secfc.protocol.job.options import AUTO, AgreedClustering, CentreNoise
+from secfc.protocol.job.options import AUTO, AgreedClustering, CentreNoise, Resampling
 from secfc.protocol.job.thresholds import COMPARERS, MAX_OWNERS, default_start
 from secfc.tables.column_names import normal
 from secfc.tables.toml_file import FileSchema, ListOf, TableOf, TomlFile
@@ -47,6 +47,7 @@ _SEED_BITS = 63
 
 @with_options(AgreedClustering)
 @with_options(CentreNoise)
+@with_options(Resampling)
 class ClusteringSchema(FileSchema):
     """Parameters of the job; defaults are those of `secfc.run`."""
 

@@ -21,7 +21,14 @@ from secfc.tables.site_rows import RowsSchema, own_form
 from secfc.tables.sources.own_form import OwnForm
 from secfc.tables.toml_file import FileSchema, ListOf, TomlFile
 
-_CONSENTS = {"reveal_centres", "reveal_inertia", "reveal_spread", "open_statistics", "predict"}
+_CONSENTS = {
+    "reveal_centres",
+    "reveal_inertia",
+    "reveal_spread",
+    "reveal_tables",
+    "open_statistics",
+    "predict",
+}
 """Limits that are consents: if only these are broken, the error code is NO_CONSENT."""
 
 
@@ -47,6 +54,7 @@ class OwnLimitsSchema(FileSchema):
     reveal_centres: ListOf[str] = Field(default=[])
     reveal_inertia: bool = False
     predict: bool = False
+    reveal_tables: bool = False
     reveal_spread: int | None = Field(default=None, ge=SMALLEST_SPREAD)
     open_statistics: int | None = Field(default=None, ge=1)
     columns: ListOf[str] | None = Field(default=None, min_length=1)
@@ -149,6 +157,9 @@ class Site:
             yield "reveal_inertia", f"the job reveals {what}", "true"
         if isinstance(job.method, Predict) and not refuses.predict:
             yield "predict", "the job predicts the cluster of rows", "true"
+        if job.method.resamples and not refuses.reveal_tables:
+            told = f"the job reveals how partitions of {job.method.resamples} resamples overlap"
+            yield "reveal_tables", told, "true"
         if job.opened.spread is not None and job.opened.spread < (refuses.reveal_spread or math.inf):
             told = f"the job reveals spreads of clusters of {job.opened.spread} rows of others or more"
             if refuses.reveal_spread is not None:

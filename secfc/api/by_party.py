@@ -10,6 +10,7 @@ import numpy as np
 from secfc.api.options import Membership, Reveal, RunOptions
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.field.array_types import Ints
+from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import check_bool
 from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS, SMALLEST_SPREAD
@@ -48,6 +49,13 @@ def check_consent(name: str, members: list[Party], limits: list[Limits]) -> None
             f"{name}: {', '.join(against)} did not consent; every party must, by "
             f"limits=secfc.Limits({consent}), in a command by --consent {option}; nothing was sent"
         )
+
+
+def check_told(job: Job, members: list[Party], limits: list[Limits]) -> None:
+    """Raise LimitError unless all parties consent to what a job opens to all of them."""
+    told = {"reveal_inertia": job.disclosure.inertia, "reveal_tables": bool(job.method.resamples)}
+    for name in [name for name, asked in told.items() if asked]:
+        check_consent(name, members, limits)
 
 
 def check_list(name: str, given: object, members: list[Party]) -> None:

@@ -14,6 +14,7 @@ from secfc.api.by_party import reveal_of
 from secfc.api.options import ChooseOptions, Driver, Ids, Reveal, RunOptions, Threshold, given_options
 from secfc.api.run import run_outcome
 from secfc.drivers.costs import Costs
+from secfc.drivers.setup import Outcome
 from secfc.errors import ParameterError, missing
 from secfc.field.array_types import Ints
 from secfc.kmeans.sets import set_sizes
@@ -274,6 +275,14 @@ def choose_members(
     members: list[Party], options: RunOptions, *, ks: Sequence[int], t: int | None, ell: int | None
 ) -> Choice:
     """`choose_k` for parties that already have names."""
+    wanted = numbers_of(ks)
+    only_the_inertia(options, "choose_k")
+    outcome, job, _ = run_outcome(members, options, k=wanted[-1], t=t, ell=ell, compared=wanted)
+    return choice_of(outcome, members, job)
+
+
+def numbers_of(ks: Sequence[int]) -> tuple[int, ...]:
+    """The different numbers of clusters, ascending."""
     try:
         given = np.asarray(list(ks))
         wanted = sorted(set(given.astype(np.int64, casting="safe").tolist())) if given.size else []
@@ -281,10 +290,18 @@ def choose_members(
         raise ParameterError("ks: a sequence of integers is needed") from None
     if not wanted:
         raise ParameterError("ks: no number of clusters is given")
+    return tuple(wanted)
+
+
+def only_the_inertia(options: RunOptions, name: str) -> None:
+    """Raise ParameterError if more is to be opened than the function with this name opens."""
     reveal, others = reveal_of(options.reveal), [one.name for one in fields(Reveal) if one.name != "inertia"]
     if opened := [name for name in others if getattr(reveal, name) is not getattr(Reveal, name)]:
-        raise ParameterError(f"reveal: choose_k opens only the inertia, {', '.join(opened)} was given")
-    outcome, job, _ = run_outcome(members, options, k=wanted[-1], t=t, ell=ell, compared=tuple(wanted))
+        raise ParameterError(f"reveal: {name} opens only the inertia, {', '.join(opened)} was given")
+
+
+def choice_of(outcome: Outcome, members: list[Party], job: Job) -> Choice:
+    """The candidates of a run that compared several k by their inertia."""
     candidates = []
     for figures, labels in zip(outcome.found, outcome.found_labels, strict=True):
         known: dict[str, Any] = {"sizes": None, "labels": None}

@@ -15,6 +15,7 @@ from secfc.protocol.job.options import (
     CentreNoise,
     Computing,
     Iterating,
+    Resampling,
     again,
     option,
 )
@@ -255,6 +256,13 @@ class ChooseOptions(RunOptions):
         text="As for `secfc.run`, without centres and labels, which have one number of clusters.",
         help="How the first sets are chosen: auto, k-means++ or random.",
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class StabilityOptions(ChooseOptions):
+    """Options of `secfc.stability`."""
+
+    resamples: int = again(Resampling, "resamples", default=20)
 
 
 def given_options(arguments: Mapping[str, Any]) -> RunOptions:

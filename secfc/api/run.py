@@ -12,7 +12,7 @@ import numpy as np
 from secfc.api.arguments import written_out
 from secfc.api.by_party import (
     HeldIds,
-    check_consent,
+    check_told,
     committee_of,
     comparers_of,
     computing_parties,
@@ -332,8 +332,7 @@ def _setup(
     )
     if options.committee is not None:  # until owners have dealt
         job = replace(job, rows=Own())
-    if job.disclosure.inertia:
-        check_consent("reveal_inertia", members, limits)
+    check_told(job, members, limits)
 
     def check(member: Party) -> None:
         check_rows(member.rows, name=member.name, d=job.d, bound=job.bound, step=job.step)

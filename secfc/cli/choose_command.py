@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
-from secfc.api.choose_k import choose_members
+from rich.console import Console
+
+from secfc.api.choose_k import Choice, choose_members
 from secfc.api.options import Membership
+from secfc.api.stability import stability_of
 from secfc.cli.command_options import Choosing
 from secfc.cli.consent import comparing, consenting
 from secfc.cli.inputs import members_of, tables_of
@@ -20,6 +23,8 @@ def print_choice(files: list[Input], ks: range, options: Choosing, *, plot: Path
     if plot is not None:
         _check_plot(plot)  # before minutes of work
     options.check()
+    if plot is not None and options.resamples and not options.reveal_inertia:
+        raise ParameterError("--plot: with --resamples only if --reveal-inertia gives it something to draw")
     if not ks:
         raise ParameterError(f"--from: {ks.start} is above --to {ks.stop - 1}")
     names = party_names(files)
@@ -27,19 +32,35 @@ def print_choice(files: list[Input], ks: range, options: Choosing, *, plot: Path
     tables = tables_of(files, options)
     with our_warnings(), log_file(options.log):
         ids = Membership(row_ids(tables), cap=options.ids_cap) if options.membership else None
-        given = options.options(ids=ids, **opened)
-        choice = choose_members(members_of(tables), given, ks=ks, t=options.t, ell=options.ell)
-    if plot is not None:
+        given, members = options.options(ids=ids, **opened), members_of(tables)
+        found, choice = None, None
+        if options.resamples:
+            found = stability_of(
+                members, given, k=ks, t=options.t, ell=options.ell, resamples=options.resamples
+            )
+            choice = found.choice
+        else:
+            choice = choose_members(members, given, ks=ks, t=options.t, ell=options.ell)
+    if plot is not None and choice is not None:
         try:
             choice.plot(plot)
         except OSError as error:
             raise ParameterError(f"--plot: {plot} cannot be written ({error.strerror})") from None
+    results = [one for one in (choice, found) if one is not None]
     if options.as_json:
-        print(json.dumps(choice.to_dict(), indent=2, allow_nan=False))
+        told = {name: value for one in results for name, value in one.to_dict().items()}
+        print(json.dumps(told, indent=2, allow_nan=False))
         return
     out = console()
-    out.print(threshold_line(choice.job))
-    faults_line(out, choice.faults, choice.job, list(map(str, files)))
+    out.print(threshold_line(results[0].job))
+    faults_line(out, results[0].faults, results[0].job, list(map(str, files)))
+    if found is not None:
+        say(f"Stability over {options.resamples} resamples\n{found}")
+    if choice is not None:
+        _print_choice(out, choice)
+
+
+def _print_choice(out: Console, choice: Choice) -> None:
     say(f"Numbers of clusters, compared on one sharing\n{choice}")
     knee = (
         "the inertia has no knee"

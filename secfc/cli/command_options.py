@@ -26,6 +26,7 @@ from secfc.protocol.job.options import (
     Agreed,
     AgreedClustering,
     CentreNoise,
+    Resampling,
     again,
     shared,
 )
@@ -232,6 +233,7 @@ class Choosing(ClusteringFiles):
     """Options of choose-k: the start must fit every number of clusters."""
 
     init: str = again(ChooseOptions, "init")
+    resamples: int = again(Resampling, "resamples")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from secfc.api.options import Reveal
-from secfc.cli.command_options import ClusteringFiles, Revealing, names_of
+from secfc.cli.command_options import Choosing, ClusteringFiles, Revealing, names_of
 from secfc.errors import ParameterError
 from secfc.protocol.job.limits import Limits
 
@@ -63,14 +63,19 @@ def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
 def consenting(options: ClusteringFiles, names: Sequence[str], *, centres: bool = False) -> dict[str, Any]:
     """The inertia, if it is opened, and each party's limits; `centres` says whether centres are opened."""
     limits, reveal = [options.refusals()] * len(names), Reveal(inertia=options.reveal_inertia)
+    consent: dict[str, Any] = {
+        "reveal_centres": centres,
+        "reveal_inertia": options.reveal_inertia,
+        "reveal_tables": isinstance(options, Choosing) and options.resamples > 0,
+    }
     if options.consent is None:
         return {"limits": limits, "reveal": reveal}
-    if not centres and not options.reveal_inertia:
-        raise ParameterError("--consent: only with --reveal-centres or --reveal-inertia")
+    if not any(consent.values()):
+        raise ParameterError("--consent: only with --reveal-centres, --reveal-inertia or --resamples")
     for given in names_of(options.consent):
         name, separator, rows = given.partition("=")
         for at in positions("--consent", name, names):
-            limits[at] = replace(limits[at], reveal_centres=centres, reveal_inertia=options.reveal_inertia)
+            limits[at] = replace(limits[at], **consent)
             if separator:
                 limits[at] = _to_spreads(limits[at], names[at], rows)
     return {"limits": limits, "reveal": reveal}

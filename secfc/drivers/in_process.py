@@ -126,4 +126,5 @@ def run_in_process(
         run_id=server.run.hex(),
         centres=None if told is None else told.centres,
         deviations=None if told is None else told.deviations,
+        resampled=next((client.resampled for client in clients if client.resampled is not None), None),
     )

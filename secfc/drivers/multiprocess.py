@@ -7,6 +7,7 @@ This process has all rows and gives every client its private key, so sealing hid
 import secrets
 import threading
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from secfc.drivers.simulated import give
 from secfc.drivers.terms import RunTerms
 from secfc.kernels import choose
 from secfc.kernels.vectorised import VectorisedKernels
+from secfc.kmeans.consensus import Resampled
 from secfc.protocol.job.cases import Union
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
@@ -71,7 +73,10 @@ def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes
     if setup.committee is not None:
         members = (client for client in given if client <= setup.job.n)
         received = setup.committee.labels({client: received[client].tobytes() for client in members})
-    told = next((one.result for one in given.values() if one.result["centres"] is not None), {})
+    told = dict[str, Any]()
+    for one in given.values():
+        told |= {name: value for name, value in one.result.items() if value is not None}
+    resampled = told.pop("resampled", None)
     return report.outcome(
         received,
         [part.shape[0] for part in setup.rows],
@@ -79,5 +84,6 @@ def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes
         {client: one.arrays[1] for client, one in given.items() if client <= setup.job.n} if hidden else None,
         run_id=run,
         lost=coordinator.lost,
-        **{name: np.array(value) for name, value in told.items() if value is not None},
+        resampled=None if resampled is None else Resampled.of(resampled),
+        **{name: np.array(value) for name, value in told.items()},
     )

@@ -16,6 +16,7 @@ from secfc.errors import ParameterError, SecFCError
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.kernels.threads import Threads, cores
 from secfc.kmeans.clustering import LabelResult, SearchResult
+from secfc.kmeans.consensus import Resampled
 from secfc.kmeans.sets import set_sizes, unreadable
 from secfc.protocol.gathering import Faults
 from secfc.protocol.job.cases import Own, Union
@@ -142,6 +143,7 @@ class Outcome(Figures):
     run_id: str  # in hexadecimal
     centres: Floats | None = field(default=None, repr=False)  # shape (k, d), if revealed to a client
     deviations: Floats | None = field(default=None, repr=False)  # likewise
+    resampled: Resampled | None = None  # as clients learned it
     lost: dict[int, SecFCError] = field(default_factory=dict)  # clients whose process ended or broke, and why
     unreadable: dict[int, str] = field(default_factory=dict)
 
@@ -225,6 +227,7 @@ class ServerReport(Figures):
         run_id: str,
         centres: Floats | None = None,
         deviations: Floats | None = None,
+        resampled: Resampled | None = None,
         lost: Mapping[int, SecFCError] | None = None,
     ) -> Outcome:
         """The outcome: labels as clients `received` them, and the server's for the others.
@@ -261,6 +264,7 @@ class ServerReport(Figures):
             run_id=run_id,
             centres=centres,
             deviations=deviations,
+            resampled=resampled,
             lost=dict(lost or {}),
             unreadable={j: told for j, one in received.items() if (told := unreadable(one))},
             **{one.name: getattr(self, one.name) for one in fields(Figures)},

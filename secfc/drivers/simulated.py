@@ -108,12 +108,14 @@ class SimulatedParty(TakingPart):
         if client is None or client.labels is None:
             return {}, []
         opened = {"centres": client.centres, "deviations": client.deviations}
+        of_resamples = None if client.resampled is None else client.resampled.to_dict()
         sealed = client.sealed_labels
         of_rows = client.labels if sealed is None else np.frombuffer(sealed, dtype=np.uint8)
         found: list[NDArray[Any]] = [of_rows]
         if client.union_rows is not None:
             found.append(client.union_rows)
-        return {name: None if one is None else one.tolist() for name, one in opened.items()}, found
+        told = {name: None if one is None else one.tolist() for name, one in opened.items()}
+        return told | {"resampled": of_resamples}, found
 
     def ending(self, error: SecFCError) -> str:
         """How the run ended, by an error of this party."""

@@ -38,18 +38,22 @@ def opened(me: Party, product: Shared) -> Generator[None, None, Floats]:
     return found[0]
 
 
-def opening(me: Party, product: Shared) -> Half:
-    """The same as a half of a step.
+def opening(me: Party, product: Shared, *, inside: bool = False) -> Half:
+    """The same as a half of a step; `inside`: to holders alone, None at others.
 
-    What was opened is noted. So nobody who was told something else takes the coin of its check: a liar could
-    still choose what that party is told.
+    What was opened to everybody is noted. So nobody who was told something else takes the coin of its check:
+    a liar could still choose what that party is told.
     """
     if product.residues is not None:
-        me.send_share(me.roles.everybody, "share", to_bytes(product.residues[:1], me.code.primes[:1]))
+        recipients = me.roles.holders if inside else me.roles.everybody
+        me.send_share(recipients, "share", to_bytes(product.residues[:1], me.code.primes[:1]))
     alone = replace(me, code=me.code.first_prime())
     claim = me.claim(product)
+    if inside and not me.holds:
+        return None
     segments = yield from opened_shares(alone, "share", product.size, wide=True)
-    me.note(to_bytes(segments, alone.code.primes))
+    if not inside:
+        me.note(to_bytes(segments, alone.code.primes))
     found = alone.code.public(segments, me.number) if me.holds else None
     claim.value = Shared(alone.code.primes, product.shape, found)
     return segments[0]

@@ -66,6 +66,12 @@ class Secure:
         return (yield from moved_below(self._me, before, after, limits))
 
 
+def first_prime_of(sets: Shared) -> Shared:
+    """[b] modulo the first prime, without the memory of other residues."""
+    residues = None if sets.residues is None else sets.residues[:1].copy()
+    return Shared(sets.primes[:1], sets.shape, residues)
+
+
 class SecureStarts:
     """See `secfc.kmeans.program.Starts`.
 
@@ -107,9 +113,7 @@ class SecureStarts:
         """See `Starts.stored`: if not `whole`, labels modulo the prime modulo which owners open them."""
         if self._whole:
             return ended
-        labels = ended.labels
-        residues = None if labels.residues is None else labels.residues[:1].copy()
-        return replace(ended, labels=Shared(labels.primes[:1], labels.shape, residues))
+        return replace(ended, labels=first_prime_of(ended.labels))
 
     def best(self, fits: Sequence[Shared]) -> Generator[None, None, Best]:
         """See `Starts.best`."""

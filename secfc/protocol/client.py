@@ -14,6 +14,7 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.field.label_packing import labels_of
 from secfc.kernels import Choose, choose
+from secfc.kmeans.consensus import Resampled
 from secfc.kmeans.sets import rows_hidden_among
 from secfc.operations.beginning.deposited import HeldDeposits
 from secfc.operations.beginning.rows import SharedRows
@@ -74,6 +75,8 @@ class Client:
         Centres and standard deviations opened to it, in the data's units. NaN for a cluster without rows.
     opened_sizes : ndarray of shape (k,) or None
         Sizes, or weights, of clusters that were opened to it with centres.
+    resampled : Resampled or None
+        How partitions of resamples overlap, which all clients learn.
     round : int
         Number of the round, from 1.
     moved : int or None
@@ -91,6 +94,7 @@ class Client:
     centres: Floats | None = None
     deviations: Floats | None = None
     opened_sizes: Ints | None = None
+    resampled: Resampled | None = None
     round: int = 0
     moved: int | None = None
     inertia: float | None = None
@@ -368,7 +372,7 @@ class Client:
             own, self.label_shares = found.labels.own, found.labels.shares
             self.labels = np.empty(0, dtype=np.int32) if own is None else own
             self.ended = found.result.n_iter, found.result.converged
-            self.inertia = found.result.opened
+            self.inertia, self.resampled = found.result.opened, found.resampled
             if found.opened is not None:
                 self.centres, self.deviations = found.opened.centres, found.opened.deviations
                 self.opened_sizes = found.opened.sizes

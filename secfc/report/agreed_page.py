@@ -16,9 +16,11 @@ from secfc.agreement.public_errors import COMPLETE
 from secfc.agreement.rows import read_rows
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import Summary
-from secfc.drivers.sites.participant import CENTRES, LABELS, SIZES, SPREADS
+from secfc.api.stability import HEADINGS, stable_cells
+from secfc.drivers.sites.participant import CENTRES, LABELS, SIZES, SPREADS, STABILITY
 from secfc.errors import AgreementError, DataError, ParameterError, SecFCError
 from secfc.field.array_types import Floats, Labels
+from secfc.kmeans.consensus import Resampled
 from secfc.kmeans.sets import set_sizes, unreadable
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.summary import SUMMARY as PREPARATION
@@ -33,6 +35,7 @@ from secfc.report.learned import who_learned_what
 from secfc.report.profiles import profile
 from secfc.tables.outputs import NO_PAGE
 from secfc.tables.reading import load_table
+from secfc.tables.toml_file import read_json
 
 Change = Callable[[Floats], Floats]
 
@@ -79,6 +82,7 @@ def write_agreed_report(
             agreement,
             _own_fit(opened, agreement, site, labels),
             _unread(site, labels),
+            _stability(record, site),
         ),
         learned=[]
         if record.costs is None
@@ -178,6 +182,18 @@ def _own_fit(
     return fit_of(rows[readable], labels[readable], opened.centres) if len(rows) == len(labels) else []
 
 
+def _stability(record: CoordinatorSchema, site: Site | None) -> list[tuple[str, ...]]:
+    """Headings and cells of the table of stability in the site's folder of results; [] without resamples."""
+    path = None if site is None else site.results / str(record.run) / STABILITY
+    if path is None or not path.is_file():
+        return []
+    try:
+        found = Resampled.of(read_json(path)).stable
+        return [HEADINGS, *map(stable_cells, found)]
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError):
+        raise DataError(f"{path}: no tables of resamples") from None
+
+
 def _unread(site: Site | None, labels: Labels | None) -> list[str]:
     """What the site is told of its labels that are -1."""
     told = "" if labels is None else unreadable(labels)
@@ -211,6 +227,7 @@ def _figures(
     agreement: Agreement,
     fit: list[Fit],
     unread: list[str],
+    stability: list[tuple[str, ...]],
 ) -> Figures:
     told = result.sizes or result.counts
     known = {
@@ -229,5 +246,6 @@ def _figures(
         ),
         "fit": fit,
         "unreadable": unread,
+        "stability": stability,
     }
     return Figures(**shared(result, Figures) | known)

@@ -123,7 +123,7 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
         for key, holds in (
             ("k", result.k in (job.method.compared or (job.k,))),
             ("compared", compared == (job.method.compared if len(job.method.compared) > 1 else ())),
-            ("compared", all(one.inertia is not None for one in result.compared)),
+            ("compared", all((one.inertia is not None) == job.tells_inertia for one in result.compared)),
             ("compared", all(job.own_labels == (one.sizes is None) for one in result.compared)),
             (
                 "compared",

@@ -63,6 +63,7 @@ class Figures:
     profile: Profile | None = None
     fit: list[Fit] = field(default_factory=list)
     compared: list[Any] = field(default_factory=list)  # with the attributes of `secfc.api.choose_k.Candidate`
+    stability: list[tuple[str, ...]] = field(default_factory=list)  # headings and cells, in a client's copy
     unreadable: list[str] = field(default_factory=list)  # what a party is told of its labels that are -1
 
     @property

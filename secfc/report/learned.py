@@ -50,6 +50,7 @@ def who_learned_what(
         Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm{step}, {rows}{inertia}"),
         *_opened(opened),
         *([Learned(owner, "the final clusters of its own rows")] if job.own_labels else []),
+        *_of_resamples(job),
         Learned(coalition, "nothing else about the rows of the other clients"),
         *_between(job),
         Learned(
@@ -146,6 +147,14 @@ def _opened(columns: Sequence[str]) -> list[Learned]:
         return []
     what = "how many parties hold values, how many values there are, their mean and their deviation"
     return [Learned("every client, because all consented", f"of {', '.join(columns)}: {what}")]
+
+
+def _of_resamples(job: Job) -> list[Learned]:
+    if not job.method.resamples:
+        return []
+    what = "how many rows each two clusters of two of them share, and the sizes of clusters"
+    who = "every client, because all consented"
+    return [Learned(who, f"of the clustering of all rows and of {job.method.resamples} resamples: {what}")]
 
 
 def _between(job: Job) -> list[Learned]:

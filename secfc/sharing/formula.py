@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from secfc.errors import SecFCError
 from secfc.field.array_types import Floats
 from secfc.field.residues import matmul, reduce
 
@@ -131,6 +132,31 @@ def of_matrices(
         return [(scaled.reshape(flat), second.reshape(len(primes), 1, -1))]
 
     return Formula(inner * min(rows, columns), pairs)
+
+
+def of_pairs(values: Floats | None, shape: tuple[int, int], primes: tuple[int, ...]) -> Formula:
+    """That of the inner products of each two rows of an array with this shape.
+
+    Its coefficients are products of one for each row and one for each column (`crossed`).
+    """
+
+    def drawn(draw: Draw) -> tuple[Floats, list[Pair]]:
+        assert values is not None
+        of_rows, of_columns, by = draw(shape[:1]), draw(shape[:1]), moduli(primes, 3)
+        pair = matmul(of_rows, values, by), matmul(of_columns, values, by)
+        return crossed(of_rows, of_columns, primes), [pair]
+
+    return Formula(shape[1], not_alone, drawn)
+
+
+def crossed(of_rows: Floats, of_columns: Floats, primes: tuple[int, ...]) -> Floats:
+    """The products of coefficients of rows and of columns, shape (P, combinations, rows, columns)."""
+    return reduce(of_rows[..., np.newaxis] * of_columns[:, :, np.newaxis], moduli(primes, 4))
+
+
+def not_alone(factors: Floats) -> list[Pair]:
+    """Refuse other coefficients than `crossed` ones: vectors would be many times as long."""
+    raise SecFCError("this product is combined with coefficients of its own")
 
 
 def sum_of(parts: Sequence[tuple[Formula, int, tuple[int, ...]]], primes: tuple[int, ...]) -> Formula:

@@ -11,7 +11,7 @@ from secfc.field.array_types import Floats, Ints, Shares
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.residues import matmul, reduce
 from secfc.kernels import Kernels
-from secfc.sharing.formula import Draw, Formula, Pair, moduli
+from secfc.sharing.formula import Draw, Formula, Pair, crossed, moduli, not_alone
 from secfc.sharing.shared import Shared
 
 Allocate = Callable[[tuple[int, ...]], Shares]
@@ -67,7 +67,10 @@ class Rows:
         shares = (
             None if self._shares is None else self._shares.take(rows, axis=2)
         )  # in C order, as loops need
-        return Rows(self.primes, self.width, rows.size, shares, self._kernels)
+        found = Rows(self.primes, self.width, rows.size, shares, self._kernels)
+        if self.reduced_norms is not None:
+            found.reduced_norms = self.reduced_norms[rows]
+        return found
 
     def columns(self, rows: slice) -> Shared:
         """[f] of some rows, shape (rows, width)."""
@@ -106,10 +109,10 @@ class Rows:
             projected = self.projected(of_columns).residues
             assert sets.residues is not None
             assert projected is not None
-            outer = of_sets[..., np.newaxis] * of_columns[:, :, np.newaxis]
-            return reduce(outer, moduli(self.primes, 4)), [(matmul(of_sets, sets.residues, by), projected)]
+            pair = matmul(of_sets, sets.residues, by), projected
+            return crossed(of_sets, of_columns, self.primes), [pair]
 
-        return Shared(self.primes, (k, self.width), found, formula=Formula(self.m, _not_alone, drawn))
+        return Shared(self.primes, (k, self.width), found, formula=Formula(self.m, not_alone, drawn))
 
     def _weighted(self, weights: Floats, rows: slice | None = None) -> Floats:
         """Sums of rows with weights, shape (P, k, rows): shape (P, k, width)."""
@@ -188,10 +191,6 @@ class _Scaled:
         return reduce(self._factors[:, :, rows] * self._values[index], moduli(self._primes, 3))
 
 
-def _not_alone(factors: Floats) -> list[Pair]:
-    raise SecFCError("sums of rows are combined with coefficients of their own")
-
-
 @dataclass(frozen=True)
 class Answers:
     """What is compared: `packed` at a holder, shape (P, columns, rows).
@@ -216,8 +215,7 @@ def answers_of(shares: Shared, *, columns: int = 1) -> Answers:
         packed.planes()[...] = pack(shares.residues.reshape(len(primes), columns, rows), primes)
 
     def combined(of_columns: Floats, of_rows: Floats) -> Shared:
-        outer = of_columns[..., np.newaxis] * of_rows[:, :, np.newaxis]
-        factors = reduce(outer, moduli(shares.primes, 4))
+        factors = crossed(of_columns, of_rows, shares.primes)
         of_all = shares.reshape(1, columns * rows)
         return of_all.times(factors.reshape(*factors.shape[:2], -1)).sum(1)
 

@@ -22,6 +22,7 @@ from secfc.sharing.formula import (
     of_joined,
     of_matrices,
     of_number,
+    of_pairs,
     reshaped,
     scaled,
     sum_of,
@@ -140,6 +141,16 @@ class Shared:
             lambda: after,
         )
 
+    def overlaps(self) -> Self:
+        """<sum over i of x_ai x_bi>, shape (a, a), of all pairs of rows of an array with two axes."""
+        self._narrow(self)
+        rows, length = self.shape
+        found, by = None, moduli(self.primes, 3)
+        if self.residues is not None:
+            found = matmul(self.residues, self.residues.swapaxes(1, 2), by)
+        formula = of_pairs(self.residues, (rows, length), self.primes)
+        return type(self)(self.primes, (rows, rows), found, formula=formula)
+
     def modulo_first(self) -> Self:
         """The same modulo the first prime alone, of numbers that are no product, or of zeros."""
         if self.formula.length > 1:
@@ -168,7 +179,9 @@ class Shared:
 
     def _added(self, other: "Shared", of: Callable[[Floats, Floats], Floats], sign: int) -> Self:
         found = self._with(other, of)
-        if self.wide or other.wide:
+        if self.wide and not other.formula.length and found.shape == self.shape:
+            found._formula = self._formula  # plus <0>
+        elif self.wide or other.wide:
             parts = [(self.formula, 1, self.shape), (other.formula, sign, other.shape)]
             found._formula = sum_of(parts, self.primes)
         return found

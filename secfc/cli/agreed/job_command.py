@@ -133,6 +133,7 @@ def show(file: JobFile) -> None:
         ("spreads", "not revealed" if task.opened.spread is None else spreads),
         ("weights", "of every row, sent to everybody" if task.rows.weighted else "none"),
         ("inertia", "sent to everybody" if task.tells_inertia else "not revealed"),
+        *_resamples(task),
         ("membership", hidden),
         *_owners(agreement),
         *_preparation(agreement),
@@ -404,6 +405,11 @@ def _owners(agreement: "Agreement") -> list[tuple[str, str]]:
     until = "the parties close deposits" if owners.until is None else f"{owners.until.isoformat()} is over"
     text = f"each party admits {owners.most} at most, with {owners.most_rows} rows each; until {until}"
     return [("owners of rows", text), ("store of deposits", owners.store)]
+
+
+def _resamples(task: "Job") -> list[tuple[str, str]]:
+    count = task.method.resamples
+    return [("resamples", f"{count}; how their partitions overlap is sent to every client")] if count else []
 
 
 def _noise(task: "Job") -> list[tuple[str, str]]:

@@ -52,6 +52,7 @@ from secfc.tables.reading import write_centres, write_labels
 _LOG = logging.getLogger(__name__)
 
 LABELS, CENTRES, SPREADS, SIZES = "labels.csv", "centres.csv", "spreads.csv", "sizes.csv"
+STABILITY = "stability.json"
 """Files of a run in the site's results. With a preparation also `secfc.prepare.summary.SUMMARY`."""
 
 UNREADABLE = "unreadable.txt"
@@ -149,6 +150,7 @@ class Participant(TakingPart):
                     reveal_inertia=True,
                     reveal_spread=self._job.opened.spread,
                     predict=True,
+                    reveal_tables=True,
                 ),
                 start=rows.start,
                 weights=rows.weights,
@@ -235,6 +237,9 @@ class Participant(TakingPart):
                 write_centres(folder / CENTRES, list(self.agreement.columns), centres)
             if spreads is not None:
                 write_centres(folder / SPREADS, list(self.agreement.columns), spreads)
+            if done is not None and done.resampled is not None:
+                text = json.dumps(done.resampled.to_dict(), indent=2, allow_nan=False)
+                (folder / STABILITY).write_text(text + "\n", encoding="utf-8")
             if sizes is not None:
                 write_centres(folder / SIZES, ["size"], sizes[:, np.newaxis])
             if self.preparation is not None:

@@ -60,13 +60,17 @@ Rows = Own | Union | Deposited
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Lloyd's iterations with one number of clusters, from `n_init` starts."""
+    """Lloyd's iterations with one number of clusters, from `n_init` starts.
+
+    They are repeated with so many `resamples` of the rows, and how partitions overlap is opened to clients.
+    """
 
     k: int
     init: Start
     n_init: int
     max_iter: int
     tol_moved: float
+    resamples: int = 0
     compared: ClassVar[tuple[int, ...]] = ()
 
     @property
@@ -84,6 +88,7 @@ class Compare:
     n_init: int
     max_iter: int
     tol_moved: float
+    resamples: int = 0
 
     @property
     def k(self) -> int:
@@ -108,6 +113,7 @@ class Predict:
     n_init: ClassVar[int] = 1
     max_iter: ClassVar[int] = 1
     tol_moved: ClassVar[float] = 0.0
+    resamples: ClassVar[int] = 0
     compared: ClassVar[tuple[int, ...]] = ()
 
     @property

@@ -256,7 +256,8 @@ class Job:
     def max_rounds(self) -> int:
         """Most rounds of a job: for each start those before it, its iterations and a last assignment.
 
-        A prediction has one round.
+        Each resample has as many, and one for each k in which all rows are assigned. A prediction has one
+        round.
         """
         return self._rounds(self.method.max_iter)
 
@@ -273,7 +274,8 @@ class Job:
         starts = self.method.n_init
         if self.method.compared:
             starts = starts * len(self.method.compared) + 1
-        return starts * (before + iterations + 1)
+        of_resample = starts * (before + iterations + 1) + len(self.method.compared or (self.k,))
+        return starts * (before + iterations + 1) + self.method.resamples * of_resample
 
     def privacy_warning(self) -> PrivacyWarning | None:
         """A warning with all that the parameters reveal beyond what a reader may expect, else None."""

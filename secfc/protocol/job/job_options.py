@@ -20,11 +20,11 @@ from secfc.protocol.job.cases import (
     Union,
 )
 from secfc.protocol.job.job import Job
-from secfc.protocol.job.options import AgreedClustering, CentreNoise, again
+from secfc.protocol.job.options import AgreedClustering, CentreNoise, Resampling, again
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobOptions(AgreedClustering, CentreNoise):
+class JobOptions(AgreedClustering, CentreNoise, Resampling):
     """The options of a job, of which `secfc.protocol.job.making.make_job` makes a `Job`.
 
     `Job` describes n, t, ell, d, bound and seed, and its cases most others.
@@ -103,6 +103,7 @@ def as_options(job: Job) -> dict[str, Any]:
         max_iter=method.max_iter,
         tol_moved=method.tol_moved,
         compared=method.compared,
+        resamples=method.resamples,
         predict=isinstance(method, Predict),
         disclosure=job.disclosure.name,
         comparers=job.comparers,
@@ -131,12 +132,16 @@ def _rows(options: JobOptions) -> Rows:
 def _method(options: JobOptions) -> Method:
     if options.predict:
         return Predict(k=options.k)
-    init, n_init, max_iter = options.init, options.n_init, options.max_iter
-    tol_moved = abs(float(options.tol_moved))  # 0, 0.0 and -0.0 are one job
+    common: dict[str, Any] = {
+        "init": options.init,
+        "n_init": options.n_init,
+        "max_iter": options.max_iter,
+        "tol_moved": abs(float(options.tol_moved)),  # 0, 0.0 and -0.0 are one job
+        "resamples": options.resamples,
+    }
     if options.compared:
-        compared = tuple(options.compared)
-        return Compare(compared=compared, init=init, n_init=n_init, max_iter=max_iter, tol_moved=tol_moved)
-    return Cluster(k=options.k, init=init, n_init=n_init, max_iter=max_iter, tol_moved=tol_moved)
+        return Compare(compared=tuple(options.compared), **common)
+    return Cluster(k=options.k, **common)
 
 
 def _disclosure(options: JobOptions) -> Disclosed:

@@ -59,6 +59,9 @@ class Limits:
     predict : bool
         Whether the party consents to predicting the cluster of rows that do not contribute to the centres.
         Without consent it refuses such a job. `smallest_set` applies to the sets whose means are the centres.
+    reveal_tables : bool
+        Whether the party consents to resamples, and to opening to all clients how many rows each two
+        clusters of two partitions share. Without consent it refuses such a job.
     reveal_spread : int, optional
         The smallest number of other parties' rows, 10 or more, in a cluster whose spread the party consents
         to open. The consent covers the inertia too. None, the default, is no consent.
@@ -77,11 +80,12 @@ class Limits:
     reveal_centres: bool = False
     reveal_inertia: bool = False
     predict: bool = False
+    reveal_tables: bool = False
     reveal_spread: int | None = None
 
     def __post_init__(self) -> None:
         check_positive("limits.smallest_set", self.smallest_set)
-        for name in ("reveal_centres", "reveal_inertia", "predict"):
+        for name in ("reveal_centres", "reveal_inertia", "predict", "reveal_tables"):
             check_bool(f"limits.{name}", getattr(self, name))
         object.__setattr__(self, "never_shared", _names("limits.never_shared", self.never_shared))
         for name in ("most_rounds", "most_rows"):
@@ -149,6 +153,7 @@ class Limits:
             ("reveal_centres", job.opened.to, "revealing centres"),
             ("reveal_inertia", job.disclosure.inertia, "revealing the inertia"),
             ("predict", isinstance(job.method, Predict), "predicting"),
+            ("reveal_tables", job.method.resamples, "revealing tables of resamples"),
             ("reveal_spread", job.opened.spread, "revealing spreads"),
         ):
             if asked and not getattr(self, limit):

@@ -18,6 +18,7 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.job_options import JobOptions, as_options, job_of
 from secfc.protocol.job.options import (
     AgreedClustering,
+    Resampling,
     check_bool,
     check_choice,
     check_option,
@@ -31,6 +32,7 @@ from secfc.protocol.job.thresholds import (
     MAX_CLIENTS,
     MAX_CLUSTERS,
     MAX_ROUNDS,
+    MAX_TABLED,
     SMALLEST_SPREAD,
     fitting,
 )
@@ -55,6 +57,7 @@ FEATURES: dict[str, Callable[[JobOptions], bool]] = {
     "reveal_spread": lambda given: given.reveal_spread is not None,
     "reveal_inertia": lambda given: given.reveal_inertia,
     "centres_epsilon": lambda given: given.centres_epsilon is not None,
+    "resamples": lambda given: given.resamples > 0,
     "max_liars": lambda given: given.max_liars > 0,
 }
 """Features by name, and whether a job has one. "compared" is `secfc.choose_k`."""
@@ -96,6 +99,13 @@ APART = {
     ("reveal_spread", "tol_moved"): "the inertia is of earlier sets and tells more about rows that moved",
     ("centres_epsilon", "reveal_spread"): "spreads tell sums of squares without noise",
     ("centres_epsilon", "reveal_inertia"): "the inertia is told without noise",
+    ("resamples", "disclosure 'coded'"): "everybody would learn the labels of every resample",
+    ("resamples", "ids"): "no party's share of the rows is limited, and by that tables tell others' rows",
+    ("resamples", "committee"): "tables are opened to clients, and owners do not consent to that",
+    ("resamples", "sample_weight"): "a resample gives each row a weight of its own",
+    ("resamples", "predict"): "a prediction moves no centre",
+    ("resamples", "init by labels or centres"): "each resample has starts of its own",
+    ("resamples", "centres_epsilon"): "tables tell sizes of clusters, and of changed ones, without noise",
 }
 """Pairs that do not go together, with the reason."""
 
@@ -133,7 +143,7 @@ def _check_options(given: JobOptions) -> None:
     """Raise ParameterError, which names the option and says what would fit, unless each has a value."""
     for name in ("n", "k", "t", "ell", "d"):
         check_positive(name, getattr(given, name))
-    for name, (one, what) in options_of(AgreedClustering).items():
+    for name, (one, what) in (options_of(AgreedClustering) | options_of(Resampling)).items():
         if getattr(given, name) is not None or one.default is not None:
             check_option(name, getattr(given, name), what, choices_of(one))
     for name in ("predict", "weighted", "reveal_inertia"):
@@ -145,7 +155,7 @@ def _check_options(given: JobOptions) -> None:
 def _check_values(given: JobOptions) -> None:
     """Raise ParameterError unless all values are in their ranges and come with what they need."""
     _check(_of_numbers(given), _of_step(given), _of_compared(given), _of_predict(given))
-    _check(_of_deposits(given), _of_totals(given), _of_spread(given), _of_noise(given))
+    _check(_of_deposits(given), _of_totals(given), _of_spread(given), _of_noise(given), _of_resamples(given))
 
 
 def _check_job(job: Job) -> None:
@@ -248,6 +258,20 @@ def _of_noise(given: JobOptions) -> _Rules:
     yield noise and not given.reveal_to, recipients
 
 
+def _of_resamples(given: JobOptions) -> _Rules:
+    if not given.resamples:
+        return
+    yield given.resamples < 2, "resamples: 2 or more are needed, because they are compared with each other"
+    # Limits count the rows of public sets, and a resample gives them weights.
+    yield given.init != "k-means++", "resamples: init='k-means++' is needed, whose first sets are secret"
+    sets = given.k * (given.resamples + 1)
+    yield (
+        sets > MAX_TABLED,
+        f"resamples: k={given.k} clusters of {given.resamples} resamples and of all rows are {sets} sets, "
+        f"tables of {MAX_TABLED} are possible: at most {MAX_TABLED // given.k - 1} resamples with this k",
+    )
+
+
 def _of_unit(job: Job) -> _Rules:
     if job.step is None:
         return
@@ -279,7 +303,7 @@ def _of_comparers(job: Job) -> _Rules:
 
 def _of_inertia(job: Job) -> _Rules:
     yield (
-        isinstance(job.method, Compare) and not job.tells_inertia,
+        isinstance(job.method, Compare) and not (job.tells_inertia or job.method.resamples),
         "reveal_inertia: True is needed to compare several k with disclosure 'labels', because they are "
         "compared by their inertia; every party must consent (in a command --reveal-inertia --consent all)",
     )
@@ -305,7 +329,7 @@ def _check_threshold(job: Job) -> None:
         )
     if job.max_rounds > MAX_ROUNDS:
         raise ParameterError(
-            f"max_iter, n_init: the job has {job.max_rounds} rounds, {MAX_ROUNDS} are possible"
+            f"max_iter, n_init, resamples: the job has {job.max_rounds} rounds, {MAX_ROUNDS} are possible"
         )
     if n < job.threshold + 2 * job.max_liars:
         most = (n - job.threshold) // 2

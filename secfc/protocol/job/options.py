@@ -31,6 +31,9 @@ AUTO: Auto = "auto"
 MAX_PRECISION = 52
 """Integers up to 2**52 in magnitude are exact in float64, and so are their differences."""
 
+MAX_RESAMPLES = 100
+"""More hardly change means over them. Each costs about two thirds of a run, and tells more."""
+
 MAX_THREADS = 1024  # more than a machine's cores
 
 MACHINE = "How the parties are run, and what is shown"  # a heading in the help of commands
@@ -179,6 +182,25 @@ class AgreedClustering(Iterating):
         unit="rows",
         help="Public bound on the number of rows of all parties; by default from the data. With "
         "--membership.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Resampling:
+    """How stable clusters are."""
+
+    resamples: int = option(
+        0,
+        "int",
+        "B: the clustering is repeated with B bootstrap samples of the rows, 2 to 100, or 0. Clients learn, "
+        "for each two of these partitions and that of all rows, a table of counts: how many rows are in "
+        "which cluster of the one and of the other. `secfc.stability` makes measures of them. Every party "
+        "must consent by its `limits`. Only with k-means++.",
+        least=0,
+        most=MAX_RESAMPLES,
+        unit="resamples",
+        help="Repeat with so many bootstrap samples, and open how partitions overlap.",
+        panel=OPENED,
     )
 
 

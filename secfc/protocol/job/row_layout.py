@@ -112,6 +112,11 @@ class Layout:
                 f"k: {job.k} clusters asked for, the parties hold {self.m} rows in all",
                 code=Code.TOO_FEW_ROWS,
             )
+        if job.method.resamples and self.m < 2 * job.k:  # a resample has about 0.63 of all rows
+            raise ParameterError(
+                f"resamples: at least {2 * job.k} rows are needed for k={job.k}, the parties hold {self.m}",
+                code=Code.TOO_FEW_ROWS,
+            )
         primes = self._primes_of(job)
         columns = max(job.k, job.width) * PART_ROWS
         if job.opened.to:

@@ -172,6 +172,8 @@ def _most_shared_bytes(job: Job, rows: int, primes: int) -> int:
         numbers = max(numbers, most_compared(job.k, rows, primes))
         values = max(values, most_dealt(job.k))
     values = max(values, numbers, job.k * (2 * job.width + 1))  # the last: sums, sizes and sums of squares
+    if job.method.resamples:
+        values = max(values, (job.k * (job.method.resamples + 1)) ** 2)
     answers = max(pairs * at_once, values) * job.ell
     gates = most_dealt_bytes(at_once, job.k, primes), most_dealt_bytes(numbers, 2, primes)
     pieces = 2 * most_piece_bytes(job.n, primes, values)

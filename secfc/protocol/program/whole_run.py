@@ -10,6 +10,7 @@ import numpy as np
 
 from secfc.field.array_types import Ints, Labels
 from secfc.kmeans.clustering import LabelResult
+from secfc.kmeans.consensus import Resampled
 from secfc.kmeans.measures import Measures, calinski_harabasz
 from secfc.kmeans.program import Kept, best_starts, fewest_moved
 from secfc.kmeans.score import inertia_of
@@ -31,6 +32,7 @@ from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
 from secfc.protocol.program.coded_run import coded_prediction, coded_run
 from secfc.protocol.program.located import Claim, located
+from secfc.protocol.program.resampled import resampled
 from secfc.protocol.program.whose_rows import (
     Given,
     Labelled,
@@ -91,7 +93,7 @@ class Watching(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """How a run ended. `opened` is what the job opens to this party.
+    """How a run ended. `opened` is what the job opens to this party of centres, and `resampled` of resamples.
 
     `results` are the best with each number of clusters, and `result` is the most suitable of them. With
     disclosure "coded" only the coordinator has others. Its labels are -1 where nobody knows all. `claimed`
@@ -103,6 +105,7 @@ class Found:
     results: Sequence[LabelResult]
     claimed: tuple[Claim, ...] = ()
     opened: Opened | None = field(default=None, repr=False)
+    resampled: Resampled | None = None
 
 
 def whole_run(
@@ -134,7 +137,7 @@ def whole_run(
     if given is not None:  # nobody is left out of a prediction
         found = yield from _predicted(me, job, shared, given, weights, brought, watching)
     else:
-        found = yield from _clustered(me, job, shared, next_sets, weights, noise, brought, watching)
+        found = yield from _clustered(me, job, shared, next_sets, weights, coin, noise, brought, watching)
     return replace(found, claimed=(yield from located(me)) if job.max_liars else ())
 
 
@@ -168,6 +171,7 @@ def _clustered(
     shared: SharedRows,
     next_sets: NextSets,
     weights: Ints,
+    coin: bytes,
     noise: Noise | None,
     brought: Brought,
     watching: Watching,
@@ -198,14 +202,18 @@ def _clustered(
     kept = yield from best_starts(starts, method.starts, max_iter=method.max_iter, fewest=fewest, opens=opens)
     results = _results_of(job, layout, kept, firsts)
     result = most_suitable(results)
-    (final,) = (one.ended.labels for one in kept if one.k == result.k)
-    opened = None
+    finals = {one.k: one.ended.labels for one in kept if one.k in (method.compared or (job.k,))}
+    final, opened, tables = finals[result.k], None, None
     if job.opened.to:
         opened = yield from revealed(
             me, job, shared, final, weights=weights, noise=noise, smallest=brought.smallest
         )
+    if method.resamples:
+        repeats = brought.repeats and job.seed is not None
+        seed, on_round = seed_of(job, coin), watching.round_is
+        tables = yield from resampled(me, job, shared.rows, finals, seed, repeats=repeats, on_round=on_round)
     labels = yield from labels_of_rows(me, final, shared, most=job.k)
-    return Found(labels=labels, result=result, results=results, opened=opened)
+    return Found(labels=labels, result=result, results=results, opened=opened, resampled=tables)
 
 
 def _public_run(
@@ -246,13 +254,18 @@ def first_sets(me: Party, job: Job, rows: Rows, weights: Ints, coin: bytes, *, r
     if job.method.init == "k-means++":
         repeated = np.random.default_rng(job.seed) if repeats and job.seed is not None else None
         return lambda k: (np.full(rows.m, -1, dtype=np.int32), plus_plus(me, rows, weights, k, repeated))
-    rng = np.random.default_rng(int.from_bytes(coin, "little") if job.seed is None else job.seed)
+    rng = np.random.default_rng(seed_of(job, coin))
 
     def drawn(k: int) -> tuple[Labels, Generator[None, None, Shared]]:
         sets = random_partition(rng, rows.m, k)
         return sets, public_sets(me, sets, k)
 
     return drawn
+
+
+def seed_of(job: Job, coin: bytes) -> int:
+    """That of public draws: the job's, or the coin."""
+    return int.from_bytes(coin, "little") if job.seed is None else job.seed
 
 
 def given_sets(me: Party, job: Job, sets: Labels) -> NextSets:

@@ -1,0 +1,233 @@
+"""`stability`: how much clusters change if rows are drawn again."""
+
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from secfc.api.arguments import written_out
+from secfc.api.choose_k import Choice, choice_of, numbers_of, only_the_inertia
+from secfc.api.options import Driver, Reveal, RunOptions, StabilityOptions, Threshold, given_options
+from secfc.api.run import run_outcome
+from secfc.drivers.costs import Costs
+from secfc.errors import ParameterError, missing
+from secfc.field.array_types import Floats, Ints
+from secfc.kmeans.consensus import Stable
+from secfc.protocol.gathering import Faults
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.options import Auto
+from secfc.protocol.progress import Progress
+from secfc.tables.parties import Party, as_parties
+
+HEADINGS = ("k", "dispersion", "ARI", "least Jaccard", "Jaccard of each cluster")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stability:
+    """Result of `stability`: a `Stable` for each k. Index it by k; with one k it has its attributes.
+
+    Attributes
+    ----------
+    by_k : tuple of Stable
+        By ascending k.
+    labels : list of ndarray of shape (m_j,), int32
+        One per party; a Series where the party gave a DataFrame. Of the clustering of all rows with
+        `labels_k` clusters: with several k the best by the inertia, if it was opened, else the smallest.
+    labels_k : int
+    again : int
+        How many resamples had fewer different rows than k, and were drawn again.
+    choice : Choice or None
+        The comparison of several k, if the inertia was opened.
+    faults, costs, job
+        As in `secfc.Result`.
+    """
+
+    by_k: tuple[Stable, ...]
+    labels: list[Any] = field(repr=False)
+    labels_k: int
+    again: int
+    choice: Choice | None = field(repr=False)
+    faults: Faults
+    costs: Costs = field(repr=False)
+    job: Job = field(repr=False)
+
+    def __getitem__(self, k: int) -> Stable:
+        for one in self.by_k:
+            if one.k == k:
+                return one
+        raise ParameterError(f"k: {k} was not asked for, but {', '.join(str(one.k) for one in self)} were")
+
+    def __iter__(self) -> Iterator[Stable]:
+        return iter(self.by_k)
+
+    @property
+    def _only(self) -> Stable:
+        if len(self.by_k) > 1:
+            raise ParameterError(f"k: one of {', '.join(str(one.k) for one in self)}, as in stability[k]")
+        return self.by_k[0]
+
+    @property
+    def jaccard(self) -> Floats:
+        """See `Stable`."""
+        return self._only.jaccard
+
+    @property
+    def ari(self) -> float:
+        """See `Stable`."""
+        return self._only.ari
+
+    @property
+    def dispersion(self) -> float:
+        """See `Stable`."""
+        return self._only.dispersion
+
+    @property
+    def tables(self) -> Ints:
+        """See `Stable`."""
+        return self._only.tables
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The cells of the table, under `HEADINGS`."""
+        return [stable_cells(one) for one in self]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measures and tables, for JSON."""
+        return {"stability": [one.to_dict() for one in self], "again": self.again}
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each k and cluster."""
+        try:
+            import pandas as pd  # noqa: PLC0415
+        except ImportError:
+            raise missing("pandas", "to_frame", "pandas") from None
+        return pd.DataFrame(
+            [
+                {
+                    "k": one.k,
+                    "cluster": cluster,
+                    "size": size,
+                    "jaccard": jaccard,
+                    "ari": one.ari,
+                    "dispersion": one.dispersion,
+                }
+                for one in self
+                for cluster, (size, jaccard) in enumerate(zip(one.sizes, one.jaccard, strict=True))
+            ]
+        )
+
+    def __str__(self) -> str:
+        table = [HEADINGS, *self.rows()]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join([*(cell.rjust(w) for cell, w in zip(row[:-1], widths, strict=False)), row[-1]])
+            for row in table
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(one)}</th>" for one in HEADINGS)
+        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in self.rows())
+        return (
+            f"<table><caption>Stability over {self.job.method.resamples} resamples</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+
+def stable_cells(one: Stable) -> tuple[str, ...]:
+    """The cells of a line of the table, under `HEADINGS`."""
+    known = one.jaccard[~np.isnan(one.jaccard)]
+    each = " ".join("-" if np.isnan(value) else f"{value:.2f}" for value in one.jaccard)
+    return str(one.k), f"{one.dispersion:.3f}", f"{one.ari:.3f}", f"{known.min():.2f}", each
+
+
+@written_out(Threshold, StabilityOptions)
+def stability(
+    parties: Sequence[Any] | Mapping[str, Any],
+    k: int | Sequence[int],
+    t: int | None = None,
+    ell: int | None = None,
+    *,
+    resamples: int = 20,
+    init: str = "auto",
+    n_init: int | Auto = "auto",
+    max_iter: int = 300,
+    seed: int | None = None,
+    reveal: Reveal | None = None,
+    limits: Limits | Sequence[Limits] | None = None,
+    bound: float | None = None,
+    step: float | None = None,
+    precision: int = 32,
+    tol_moved: float = 0.0,
+    max_liars: int = 0,
+    comparers: Sequence[int] | None = None,
+    driver: Driver = "in-process",
+    threads: int | None = None,
+    deadline: float | None = None,
+    progress: Callable[[Progress], None] | Literal["bar"] | None = None,
+) -> Stability:
+    """Cluster all rows, then bootstrap samples of them on the same sharing, and compare the partitions.
+
+    A sample draws as many rows as there are, with replacement, by a public coin. It is clustered, and all
+    rows get the label of the nearest mean. Nobody learns these labels. Clients learn how many rows each two
+    clusters of two partitions share, so every party must consent
+    (``limits=secfc.Limits(reveal_tables=True)``). Every sample costs about two thirds of a run.
+
+    Parameters
+    ----------
+    parties : sequence
+        As for `secfc.run`.
+    k : int or sequence of int
+        Number of clusters, or several.
+    **options
+        As for `secfc.choose_k`. Several k are compared by their inertia too if `reveal` opens it.
+
+    Returns
+    -------
+    Stability
+
+    Examples
+    --------
+    >>> import numpy as np, secfc
+    >>> rng = np.random.default_rng(0)
+    >>> parties = [rng.normal(size=(9, 2)) + np.arange(9)[:, np.newaxis] % 2 * 9 for _ in range(3)]
+    >>> consent = secfc.Limits(reveal_tables=True)
+    >>> found = secfc.stability(parties, 2, t=1, ell=1, resamples=3, seed=0, limits=consent)
+    >>> found.jaccard.tolist(), found.ari, found.dispersion
+    ([1.0, 1.0], 1.0, 1.0)
+    """
+    options = given_options(locals())
+    return stability_of(as_parties(parties), options, k=k, t=t, ell=ell, resamples=resamples)
+
+
+def stability_of(
+    members: list[Party],
+    options: RunOptions,
+    *,
+    k: int | Sequence[int],
+    t: int | None,
+    ell: int | None,
+    resamples: int,
+) -> Stability:
+    """`stability` for parties that already have names."""
+    only_the_inertia(options, "stability")
+    asked: dict[str, Any] = {"k": k}
+    if not isinstance(k, int | np.integer):
+        wanted = numbers_of(k)
+        asked = {"k": wanted[-1], "compared": wanted}
+    outcome, job, _ = run_outcome(members, options, t=t, ell=ell, resamples=resamples, **asked)
+    if outcome.resampled is None:
+        raise ParameterError("resamples: at least 2 are needed")
+    compared = job.method.compared and job.tells_inertia
+    return Stability(
+        by_k=outcome.resampled.stable,
+        labels=[member.align(part) for member, part in zip(members, outcome.labels, strict=True)],
+        labels_k=outcome.k,
+        again=outcome.resampled.again,
+        choice=choice_of(outcome, members, job) if compared else None,
+        faults=outcome.faults,
+        costs=outcome.costs,
+        job=job,
+    )
