@@ -20,6 +20,7 @@ from benchmarks.privacy import (
     pairs,
     predictions,
     repeated,
+    resamples,
     spreads,
 )
 from benchmarks.privacy.rows import CENTRES, OF_RANGE, PLACED, AttackRow
@@ -55,6 +56,7 @@ ATTACKS = {
     "q-farthest": "party that chooses its rows: the largest of others' values from own labels, by runs",
     "r-rounds": "one comparer that lies: rows of others from empty sets, by rounds",
     "u-centres": "recipient of centres of several jobs: others' rows known exactly, by what changes",
+    "v-rows": "party that chooses its rows: others' rows from tables of resamples, by resamples",
     "s-centres": "party that chooses new rows: centres from the labels of these, by predictions",
 }
 
@@ -247,6 +249,12 @@ def _repeated(size: Size) -> Iterator[AttackRow]:
         yield from repeated.by_repeated_jobs(each=each, jobs=8, repeats=size.runs, seed=SEED)
 
 
+def _resamples(size: Size) -> Iterator[AttackRow]:
+    given: dict[str, Any] = {"repeats": (size.runs + 1) // 2, "seed": SEED, "resamples": (5, 20, 100, 400)}
+    for share, others in product(size.own_shares, (size.chosen_for // 20, size.chosen_for // 4)):
+        yield from resamples.by_resamples(share=share, others=others, **given)
+
+
 def _own_comparer(size: Size) -> Iterator[AttackRow]:
     for d, k in product((1, 2), (3, 4)):
         yield from own_comparer.by_rounds(others=size.chosen_for, k=k, d=d, bits=size.bits, seed=SEED)
@@ -263,5 +271,6 @@ _PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
     ("r", _own_comparer),
     ("s", _predictions),
     ("u", _repeated),
+    ("v", _resamples),
 )
 """Letters of attacks, and the function that measures them."""

@@ -39,6 +39,6 @@ def label_cells(rows: Rows) -> Cells:
             row["note"],
         ]
         for row in rows
-        if row["attack"][0] in "opqrsu"
+        if row["attack"][0] in "opqrsuv"
     ]
     return headings, lines

@@ -225,3 +225,47 @@ def test_a_label_that_is_none_is_refused_by_place(made):
     (made.folder / "west.csv").write_text("\n".join([*lines, ""]))
     with pytest.raises(secfc.DataError, match=r"has 1 below -1 or above k - 1 = 1, the first in row \d"):
         read_rows(read_site(made.site("west")), read_job(made.job))
+
+
+def test_a_job_with_resamples_writes_how_partitions_overlap_to_every_party(made):
+    made.replace(made.job, "k = 2", "k = 3\ncompared = [2, 3]\nresamples = 2\nn_init = 1")
+    consent(made, "reveal_tables = true")
+    outcome, labels, result = ran(made)
+    assert (outcome.k, result["inertia"], result["compared"][1]["inertia"]) == (2, None, None)
+    told = [
+        json.loads(next((made.folder / f"results-{name}").glob("*/stability.json")).read_text())
+        for name in NAMES
+    ]
+    assert all(one == told[0] for one in told)
+    two, three = told[0]["stability"]
+    assert (two["k"], three["k"], told[0]["again"]) == (2, 3, 0)
+    assert two["sizes"] == np.bincount(np.concatenate([one["label"] for one in labels]), minlength=2).tolist()
+    assert np.array(three["tables"]).sum((2, 3)).tolist() == [[sum(two["sizes"])] * 3] * 3
+    page = (made.folder / "north.html").read_text()
+    assert '<h2 id="stability">' in page
+    assert f'<td class="n">{three["dispersion"]:.3f}</td>' in page
+    assert "how many rows each two clusters of two of them share" in page
+    path = next((made.folder / "results-north").glob("*/stability.json"))
+    for wrong in (
+        "{}",
+        '{"stability": [{"tables": 3}], "again": 0}',
+        '{"stability": [{"tables": [[]]}], "again": 0}',
+    ):
+        path.write_text(wrong)
+        with pytest.raises(secfc.DataError, match=r"stability\.json: no tables of resamples"):
+            write_agreed_report(
+                read_summary(made.folder / "summary.json"),
+                read_job(made.job),
+                made.folder / "again.html",
+                name="summary.json",
+                site=read_site(made.site("north")),
+            )
+
+
+def test_each_party_consents_to_tables_of_resamples(made):
+    made.replace(made.job, "k = 2", "k = 2\nresamples = 2")
+    assert_refused(
+        made,
+        r"limits\.reveal_tables: the job reveals how partitions of 2 resamples overlap; to consent, write "
+        r"reveal_tables = true",
+    )

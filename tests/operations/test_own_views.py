@@ -20,6 +20,7 @@ from secfc.operations.ending.best import best_start
 from secfc.operations.ending.fit import scores_of
 from secfc.operations.ending.inertia import opened_first_bits
 from secfc.operations.ending.large_enough import lacking
+from secfc.operations.ending.overlaps import opened_tables
 from secfc.operations.ending.spreads import sums_of_squares
 from secfc.operations.masked import masked
 from secfc.operations.nearest import nearest
@@ -147,6 +148,10 @@ def are_enough(me, labels):
     return (yield from lacking(me, labels, np.array([1, 2, 1, 1]), own, 2))
 
 
+def overlap(me, first, second):
+    return (yield from opened_tables(me, [first, second]))
+
+
 def of_others(code, coalition, rng):
     """Labels of the rows of three owners, which in the second world are others, but not the coalition's."""
     first = [0, 1, 1]
@@ -207,6 +212,8 @@ CASES = {
     # Labels 1, 0, 0 and then 0, 0, 1; in the second world 0, 1, 0 and then 1, 0, 0.
     "iteration": (iterates, rows([-4, -3, -1], [-4, -3, 1])),
     "centres": (to_all, sets(2, [0, 0, 1], [1, 0, 0]), rows([3, 5, 2], [2, 5, 3])),
+    # The same rows in another order, so with the same tables.
+    "tables": (overlap, sets(2, [0, 0, 1, 1], [1, 0, 0, 1]), sets(2, [0, 1, 1, 1], [1, 1, 0, 1])),
     "no centres": (to_nobody, sets(2, [0, 0], [0, 1]), rows([3, 5], [9, 4])),
     "large enough": (are_enough, sets(2, [0, 0, 0, 0], [1, 1, 1, 1])),
     "too small": (are_enough, sets(2, [0, 1, 0, 1], [1, 0, 0, 1])),
@@ -235,6 +242,15 @@ def test_other_sums_are_seen_by_a_recipient_alone(shape, recipient):
     code, inputs = Codewords(n=n, t=t, ell=ell, primes=(P,)), [sets(2, [0, 0], [0, 1]), rows([3, 5], [3, 5])]
     assert told_apart(code, {recipient}, roles_of(n), to_all, inputs) is not None
     assert told_apart(code, {recipient}, roles_of(n), to_nobody, inputs) is None
+
+
+def test_other_tables_are_seen_by_holders_alone():
+    """Row 2 is in another set of the second partition. Helpers and the server do not see it."""
+    code, roles = Codewords(n=5, t=1, ell=2, primes=(P,)), roles_of(5)
+    inputs = [sets(2, [0, 0, 1], [0, 0, 1]), sets(2, [0, 1, 1], [0, 0, 1])]
+    assert told_apart(code, {0, 2}, roles, overlap, inputs) is not None
+    for helper in (roles["first"], roles["second"]):
+        assert told_apart(code, {0, helper}, roles, overlap, inputs) is None
 
 
 def roles_of(n):

@@ -284,10 +284,9 @@ def _results_of(
     found = []
     total = _inertia(job, layout, kept[0])  # of one cluster, if several numbers are compared
     for one in kept:
-        inertia, measures = _inertia(job, layout, one), None
-        if job.method.compared and inertia is not None and total is not None:
+        inertia, ratio = _inertia(job, layout, one), nan
+        if inertia is not None and total is not None:
             ratio = calinski_harabasz(inertia, total=total, k=len(one.ended.full), m=layout.m)
-            measures = Measures(calinski_harabasz=ratio)
         result = LabelResult(
             start=firsts[one.k][0 if one.best is None else one.best.number],
             labels=np.full(layout.m, -1, dtype=np.int32),
@@ -295,7 +294,7 @@ def _results_of(
             n_iter=one.ended.n_iter,
             converged=one.ended.converged,
             opened=inertia,
-            measures=measures,
+            measures=Measures(calinski_harabasz=ratio) if job.method.compared else None,
             best=one.best,
         )
         if one.k in (job.method.compared or (job.k,)):
