@@ -113,3 +113,14 @@ def test_messages_of_a_check_are_below_their_bound(length):
     most = most_numbers()
     assert sizes["line"] <= size_of(most, code.primes) < (1.01 if length % BLOCKS == 0 else 9) * sizes["line"]
     assert sizes["piece"] < most_piece_bytes(code.n, len(code.primes), most)
+
+
+@pytest.mark.parametrize("recipients", [(1, 2), (1,)])
+def test_a_wrong_share_of_tables_is_caught_also_by_one_recipient(recipients):
+    job = "three", "resamples"
+    _, letters = honest(job)
+    mine = [one for one in letters if (one.sender, one.tag) == (3, "share")]
+    tables = max(mine, key=lambda one: one.step)
+    assert tables.recipients == (1, 2)  # clients alone, and not the server
+    lie = replace(drawn(0), job=job, how="residue", letter=replace(tables, recipients=recipients))
+    assert verdict(lie, played(setup_of(job), lie)) == "caught"

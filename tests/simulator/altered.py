@@ -42,6 +42,12 @@ KINDS = {
     "weights": {"weighted": True},
     "several k": {"compared": (1, 2), "max_iter": 2, **INERTIA},
     "centres": {"reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},
+    "resamples": {
+        "init": "k-means++",
+        "resamples": 2,
+        "max_iter": 1,
+        "limits": Limits(reveal_tables=True),
+    },
     "prediction": {"predict": True, "starts": True, "limits": Limits(predict=True)},
 }
 PARTIES = {"three": THREE, "helpers": HELPERS, "liars": LIARS}
@@ -232,4 +238,8 @@ def verdict(lie: Lie, told: Told) -> str:
         mine, theirs = (getattr(one, name, None) for one in (outcome, expected))
         if not np.array_equal(mine, theirs, equal_nan=mine is not None and theirs is not None):
             return f"WRONG: {name} is {mine}, not {theirs}"
+    if outcome.resampled is not None and expected.resampled is not None:
+        mine, theirs = (one.resampled.to_dict() for one in (outcome, expected))
+        if mine != theirs:
+            return f"WRONG: tables are {mine}, not {theirs}"
     return "corrected" if named else "harmless"
