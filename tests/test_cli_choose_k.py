@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import secfc
 from secfc.cli.app import app
 
 
@@ -90,3 +91,33 @@ def test_with_labels_it_compares_by_the_inertia_that_all_consent_to_open(files):
     assert "e.csv did not consent" in refused.output
     refused = choose("--from", "6", "--to", "2")
     assert "--from: 6 is above --to 2" in refused.output
+
+
+def resampled(*options):
+    fixed = ["--t", "1", "--ell", "1", "--seed", "1", "--to", "3", "--driver", "in-process", "--quiet"]
+    fixed += ["--resamples", "2", "--n-init", "1"]
+    return CliRunner().invoke(app, ["choose-k", "a.csv", "b.csv", "c.csv", *fixed, *options])
+
+
+def test_resamples_print_how_stable_clusters_are(files):
+    parties = [np.loadtxt(f"{name}.csv", delimiter=",", skiprows=1) for name in "abc"]
+    given = {"t": 1, "ell": 1, "resamples": 2, "n_init": 1, "seed": 1}
+    found = secfc.stability(parties, (2, 3), limits=secfc.Limits(reveal_tables=True), **given)
+    shown, told = resampled("--consent", "all"), resampled("--consent", "all", "--json")
+    assert (shown.exit_code, told.exit_code) == (0, 0), shown.stderr
+    assert f"Stability over 2 resamples\n{found}" in shown.stdout
+    assert "Calinski" not in shown.stdout
+    assert json.loads(told.stdout) == found.to_dict()
+
+
+def test_with_the_inertia_the_comparison_is_printed_too(files):
+    done = resampled("--consent", "all", "--reveal-inertia", "--json")
+    assert {"stability", "again", "best", "candidates"} <= json.loads(done.stdout).keys()
+
+
+def test_resamples_need_consent_and_something_to_draw(files):
+    done = resampled()
+    assert "reveal_tables: a.csv, b.csv, c.csv did not consent" in " ".join(done.output.split())
+    done = resampled("--consent", "all", "--plot", "k.png")
+    assert "--plot: with --resamples only if --reveal-inertia" in " ".join(done.output.split())
+    assert not (files / "k.png").exists()

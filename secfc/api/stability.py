@@ -173,7 +173,7 @@ def stability(
     A sample draws as many rows as there are, with replacement, by a public coin. It is clustered, and all
     rows get the label of the nearest mean. Nobody learns these labels. Clients learn how many rows each two
     clusters of two partitions share, so every party must consent
-    (``limits=secfc.Limits(reveal_tables=True)``). Every sample costs about two thirds of a run.
+    (``limits=secfc.Limits(reveal_tables=True)``). Each sample is a run with 0.63 of the rows.
 
     Parameters
     ----------

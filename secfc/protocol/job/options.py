@@ -32,7 +32,7 @@ MAX_PRECISION = 52
 """Integers up to 2**52 in magnitude are exact in float64, and so are their differences."""
 
 MAX_RESAMPLES = 100
-"""More hardly change means over them. Each costs about two thirds of a run, and tells more."""
+"""More hardly change means over them. Each is a run with 0.63 of the rows, and tells more."""
 
 MAX_THREADS = 1024  # more than a machine's cores
 
