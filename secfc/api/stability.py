@@ -103,20 +103,13 @@ class Stability:
             import pandas as pd  # noqa: PLC0415
         except ImportError:
             raise missing("pandas", "to_frame", "pandas") from None
-        return pd.DataFrame(
-            [
-                {
-                    "k": one.k,
-                    "cluster": cluster,
-                    "size": size,
-                    "jaccard": jaccard,
-                    "ari": one.ari,
-                    "dispersion": one.dispersion,
-                }
-                for one in self
-                for cluster, (size, jaccard) in enumerate(zip(one.sizes, one.jaccard, strict=True))
-            ]
-        )
+        columns = "k", "cluster", "size", "jaccard", "ari", "dispersion"
+        lines = [
+            (one.k, h, one.sizes[h], one.jaccard[h], one.ari, one.dispersion)
+            for one in self
+            for h in range(one.k)
+        ]
+        return pd.DataFrame(lines, columns=columns)
 
     def __str__(self) -> str:
         table = [HEADINGS, *self.rows()]
