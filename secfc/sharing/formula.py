@@ -156,7 +156,7 @@ def crossed(of_rows: Floats, of_columns: Floats, primes: tuple[int, ...]) -> Flo
 
 def not_alone(factors: Floats) -> list[Pair]:
     """Refuse other coefficients than `crossed` ones: vectors would be many times as long."""
-    raise SecFCError("this product is combined with coefficients of its own")
+    raise SecFCError("sums and products of all pairs are combined with coefficients of their own")
 
 
 def sum_of(parts: Sequence[tuple[Formula, int, tuple[int, ...]]], primes: tuple[int, ...]) -> Formula:

@@ -18,7 +18,7 @@ from secfc.field.primes import primes_of
 from secfc.field.residues import canonical, reduce
 from secfc.operations.checking.folding import products
 from secfc.sharing.codewords import Codewords
-from secfc.sharing.formula import moduli
+from secfc.sharing.formula import ZERO, moduli
 from secfc.sharing.rows import Rows, answers_of
 from secfc.sharing.shared import Shared, joined
 
@@ -200,6 +200,10 @@ OF_ROWS = {
     "sums, joined": lambda rows, sets, matrix: joined(
         [rows.sums(sets).reshape(-1), sets.sum(1) * sets.sum(1), sets.sum(1)], 0
     ),
+    "overlaps": lambda rows, sets, matrix: sets.overlaps(),
+    "overlaps, with zeros": lambda rows, sets, matrix: (
+        sets.overlaps().reshape(9) + Shared(sets.primes, (9,), np.zeros((len(sets.primes), 9)), formula=ZERO)
+    ),
     "some rows": lambda rows, sets, matrix: rows.some(np.array([3, 0, 3])).norms,
     "both": lambda rows, sets, matrix: rows.norms * 3 - rows.product(matrix)[1] + 7,
 }
@@ -216,13 +220,14 @@ def test_products_with_rows_follow_their_formulas(name, code, seed):
     assert_follows(code, [OF_ROWS[name](*each) for each in zip(rows, sets, matrix, strict=True)], seed)
 
 
-def test_sums_of_rows_are_not_combined_with_other_coefficients():
+def test_sums_of_rows_and_overlaps_are_not_combined_with_other_coefficients():
     code, rng = Codewords(n=3, t=1, ell=1, primes=primes_of(1)), np.random.default_rng(0)
     _, rows = rows_of(code, rng)
-    sums = rows[0].sums(Everywhere.drawn(code, rng, (2, 5)).held[0])
-    assert sums.formula.length == 5
-    with pytest.raises(SecFCError, match="coefficients of their own"):
-        sums[0].formula.draw(drawing(code.primes, 0), (4,))
+    sets = Everywhere.drawn(code, rng, (2, 5)).held[0]
+    for found in (rows[0].sums(sets), sets.overlaps()):
+        assert found.formula.length == 5
+        with pytest.raises(SecFCError, match="coefficients of their own"):
+            found[0].formula.draw(drawing(code.primes, 0), found.shape[1:])
 
 
 @pytest.mark.parametrize("block", [slice(0, 5), slice(1, 4)])
