@@ -1,10 +1,9 @@
 """`choose_k`: clusterings for several numbers of clusters from one sharing, compared by distances only."""
 
 import html
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from math import inf, isfinite, nan
+from textwrap import fill
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ from secfc.api.options import ChooseOptions, Driver, Ids, Reveal, RunOptions, Th
 from secfc.api.run import run_outcome
 from secfc.drivers.costs import Costs
 from secfc.drivers.setup import Outcome
-from secfc.errors import ParameterError, missing
+from secfc.errors import ParameterError
 from secfc.field.array_types import Ints
 from secfc.kmeans.sets import set_sizes
 from secfc.protocol.gathering import Faults
@@ -23,23 +22,10 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import Auto, Disclosure
 from secfc.protocol.progress import Progress
-from secfc.tables.number_texts import number_text
+from secfc.report.compared import MEASURES, Recommendation, Stability, is_defined, recommended, table
 from secfc.tables.parties import Party, as_parties
 
-HEADINGS = (
-    "k",
-    "inertia",
-    "silhouette",
-    "Calinski-Harabasz",
-    "Davies-Bouldin",
-    "iterations",
-    "smallest cluster",
-)
-
-_BEST = {"silhouette": 1, "calinski_harabasz": 1, "davies_bouldin": -1}
-"""The measures, with 1 where greater is better and -1 where less is."""
-
-_WHOLE, _LARGE = 1e3, 1e6  # between these measures are shown without decimals
+_WIDTH = 80  # of the table as text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,20 +81,20 @@ class Choice:
     candidates : tuple of Candidate
         By ascending k.
     best : int
-        The k with the greatest simplified silhouette; with disclosure "labels" the greatest
-        Calinski-Harabasz. Of equal candidates the smallest k. The clients are sent its labels.
-    knee : int or None
-        The k at which the inertia curve bends most.
+        The k whose labels the clients are sent: that with the greatest simplified silhouette; with
+        disclosure "labels" the greatest Calinski-Harabasz. Of equal candidates the smallest k.
     faults, costs, job
         As in `secfc.Result`.
+    stability : tuple
+        That of each k, if it was measured by `secfc.stability`; else empty.
     """
 
     candidates: tuple[Candidate, ...]
     best: int
-    knee: int | None
     faults: Faults
     costs: Costs
     job: Job
+    stability: tuple[Any, ...] = field(default=(), repr=False)
 
     def __getitem__(self, k: int) -> Candidate:
         for candidate in self.candidates:
@@ -119,36 +105,24 @@ class Choice:
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self.candidates)
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """The cells of the table, under `HEADINGS`; a star marks the best value of each measure."""
-        marked = self._marked()
-        return [
-            (
-                str(one.k) + (" (knee)" if one.k == self.knee else ""),
-                number_text(one.inertia, 6),
-                *(_cell(getattr(one, name), one.k == marked[name]) for name in _BEST),
-                str(one.n_iter) + ("" if one.converged else " (not converged)"),
-                "-" if one.sizes is None else str(int(one.sizes.min())),
-            )
-            for one in self
-        ]
+    def recommend(self, stability: Stability | None = None) -> Recommendation:
+        """The number of clusters for which most speaks (``.k``), and a sentence with the reason (``.text``).
 
-    def _marked(self) -> dict[str, int | None]:
-        """For each measure, the k with the best value."""
-        marked: dict[str, int | None] = {}
-        for name, sign in _BEST.items():
-            defined = [(sign * value, one.k) for one in self if _is_defined(value := getattr(one, name))]
-            marked[name] = max(defined, key=lambda one: one[0])[1] if defined else None
-        return marked
+        Stability comes first where it is known: of this choice, or that of another `secfc.stability`.
+        """
+        found = recommended(self.candidates, self.stability if stability is None else stability)
+        if found.k is None or self[found.k].labels is not None:
+            return found
+        return Recommendation(found.k, f"{found.text} The labels here are those of k = {self.best}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Everything except labels and single messages, for JSON; an undefined measure is None."""
         return {
             "best": self.best,
-            "knee": self.knee,
+            "recommendation": self.recommend().text,
             "candidates": [
                 {name: value for name, value in vars(one).items() if name != "labels"}
-                | {name: value if _is_defined(value := getattr(one, name)) else None for name in _BEST}
+                | {name: value if is_defined(value := getattr(one, name)) else None for name in MEASURES}
                 | {"sizes": None if one.sizes is None else one.sizes.tolist()}
                 for one in self
             ],
@@ -156,60 +130,33 @@ class Choice:
         }
 
     def __str__(self) -> str:
-        parted = [one.replace("-", "- ").split() for one in HEADINGS]  # so 80 columns are enough
+        headings, rows = table(self.candidates, self.stability)
+        parted = [one.replace("-", "- ").split() for one in headings]  # so 80 columns are enough
         heads = [("", *parts) if len(parts) == 1 else parts for parts in parted]
-        table = [*zip(*heads, strict=True), *self.rows()]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in table]
-        return "\n".join(lines)
+        cells = [*zip(*heads, strict=True), *rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in cells]
+        return "\n".join([*lines, fill(self.recommend().text, _WIDTH)])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(one)}</th>" for one in HEADINGS)
+        headings, rows = table(self.candidates, self.stability)
+        head = "".join(f"<th>{html.escape(one)}</th>" for one in headings)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows()
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
         )
         return (
-            f"<table><caption>Numbers of clusters compared on one sharing; * marks the best</caption>"
+            f"<table><caption>{html.escape(self.recommend().text)}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Inertia with its knee, and the three measures, as a matplotlib figure; also written to `path`."""
-        try:
-            from matplotlib.figure import Figure  # noqa: PLC0415
-        except ImportError:
-            raise missing("matplotlib", "plot", "plots") from None
-        figure = Figure(figsize=(9, 6), layout="constrained")
-        ks = [one.k for one in self]
-        shown = (
-            ("inertia", "inertia"),
-            ("silhouette", "simplified silhouette (greater is better)"),
-            ("calinski_harabasz", "Calinski-Harabasz (greater is better)"),
-            ("davies_bouldin", "Davies-Bouldin (less is better)"),
-        )
-        marked = self._marked() | {"inertia": self.knee}
-        for axes, (name, title) in zip(figure.subplots(2, 2).flat, shown, strict=True):
-            values = [nan if (value := getattr(one, name)) is None else value for one in self]
-            axes.plot(ks, values, "o-", color="#2a6f97", markersize=4)
-            best = marked[name]
-            if best is not None:
-                axes.axvline(best, color="#c1121f", linewidth=1, linestyle="--")
-                right = best > (ks[0] + ks[-1]) / 2  # keeps the text inside the axes
-                axes.annotate(
-                    f"k = {best}",
-                    (best, 0.5),
-                    xycoords=("data", "axes fraction"),
-                    xytext=(-4 if right else 4, 0),
-                    textcoords="offset points",
-                    ha="right" if right else "left",
-                    color="#c1121f",
-                )
-            axes.set_title(title, fontsize=10)
-            axes.set_xlabel("k")
-            axes.xaxis.get_major_locator().set_params(integer=True)
-        if path is not None:
-            figure.savefig(path, dpi=120)
-        return figure
+    def plot_k(self, stability: Stability | None = None) -> Any:
+        """What the candidates are compared by, one below the other, as a matplotlib figure.
+
+        The recommended k is marked. `stability` is as for `recommend`.
+        """
+        from secfc.report.plots import plot_k  # noqa: PLC0415 - an extra
+
+        return plot_k(self.candidates, self.stability if stability is None else stability)
 
 
 @written_out(Threshold, ChooseOptions)
@@ -300,7 +247,7 @@ def only_the_inertia(options: RunOptions, name: str) -> None:
         raise ParameterError(f"reveal: {name} opens only the inertia, {', '.join(opened)} was given")
 
 
-def choice_of(outcome: Outcome, members: list[Party], job: Job) -> Choice:
+def choice_of(outcome: Outcome, members: list[Party], job: Job, stability: Stability = ()) -> Choice:
     """The candidates of a run that compared several k by their inertia."""
     candidates = []
     for figures, labels in zip(outcome.found, outcome.found_labels, strict=True):
@@ -310,41 +257,11 @@ def choice_of(outcome: Outcome, members: list[Party], job: Job) -> Choice:
             parts = [member.align(part) for member, part in zip(members, own, strict=True)]
             known = {"sizes": set_sizes(labels, figures["k"]), "labels": parts}
         candidates.append(Candidate(**(figures | known)))
-    best = max(candidates, key=_suitability)
     return Choice(
         candidates=tuple(candidates),
-        best=best.k,
-        knee=knee_of([one.k for one in candidates], [one.inertia for one in candidates]),
+        best=outcome.k,
         faults=outcome.faults,
         costs=outcome.costs,
         job=job,
+        stability=tuple(stability),
     )
-
-
-def _is_defined(value: float | None) -> bool:
-    return value is not None and isfinite(value)
-
-
-def _suitability(candidate: Candidate) -> float:
-    value = candidate.calinski_harabasz if candidate.silhouette is None else candidate.silhouette
-    return value if isfinite(value) else -inf
-
-
-def _cell(value: float | None, best: bool) -> str:
-    if value is None:
-        return "- "
-    text = f"{value:,.0f}" if _WHOLE <= value < _LARGE else number_text(value, 4, most=5)
-    return f"{text}{'*' if best else ' '}" if isfinite(value) else "- "
-
-
-def knee_of(ks: list[int], inertia: list[float]) -> int | None:
-    """The k at which a falling curve is farthest below the chord from its first to its last point.
-
-    Satopää, Albrecht, Irwin, Raghavan: *Finding a "kneedle" in a haystack*, ICDCSW 2011. None for fewer than
-    three points, and for a curve that does not fall or is never below the chord.
-    """
-    x, y = np.array(ks, dtype=float), np.array(inertia)
-    if x.size < 3 or not y[0] > y[-1]:
-        return None
-    below = 1 - (x - x[0]) / (x[-1] - x[0]) - (y - y[-1]) / (y[0] - y[-1])
-    return ks[int(below.argmax())] if below.max() > 1e-12 else None

@@ -20,9 +20,8 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import Auto
 from secfc.protocol.progress import Progress
+from secfc.report.compared import STABLE_HEADINGS, stable_cells
 from secfc.tables.parties import Party, as_parties
-
-HEADINGS = ("k", "dispersion", "ARI", "least Jaccard", "Jaccard of each cluster")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +89,7 @@ class Stability:
         return self._only.tables
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The cells of the table, under `HEADINGS`."""
+        """The cells of the table, under `STABLE_HEADINGS`."""
         return [stable_cells(one) for one in self]
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,8 +110,14 @@ class Stability:
         ]
         return pd.DataFrame(lines, columns=columns)
 
+    def plot_stability(self, names: Sequence[str] | None = None) -> Any:
+        """How often clusters come again, as a matplotlib figure; with one k by cluster and `names`."""
+        from secfc.report.plots import plot_stability  # noqa: PLC0415 - an extra
+
+        return plot_stability(self, names)
+
     def __str__(self) -> str:
-        table = [HEADINGS, *self.rows()]
+        table = [STABLE_HEADINGS, *self.rows()]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [
             "  ".join([*(cell.rjust(w) for cell, w in zip(row[:-1], widths, strict=False)), row[-1]])
@@ -121,19 +126,12 @@ class Stability:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(one)}</th>" for one in HEADINGS)
+        head = "".join(f"<th>{html.escape(one)}</th>" for one in STABLE_HEADINGS)
         body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in self.rows())
         return (
             f"<table><caption>Stability over {self.job.method.resamples} resamples</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
-
-
-def stable_cells(one: Stable) -> tuple[str, ...]:
-    """The cells of a line of the table, under `HEADINGS`."""
-    known = one.jaccard[~np.isnan(one.jaccard)]
-    each = " ".join("-" if np.isnan(value) else f"{value:.2f}" for value in one.jaccard)
-    return str(one.k), f"{one.dispersion:.3f}", f"{one.ari:.3f}", f"{known.min():.2f}", each
 
 
 @written_out(Threshold, StabilityOptions)
@@ -219,7 +217,7 @@ def stability_of(
         labels=[member.align(part) for member, part in zip(members, outcome.labels, strict=True)],
         labels_k=outcome.k,
         again=outcome.resampled.again,
-        choice=choice_of(outcome, members, job) if compared else None,
+        choice=choice_of(outcome, members, job, outcome.resampled.stable) if compared else None,
         faults=outcome.faults,
         costs=outcome.costs,
         job=job,

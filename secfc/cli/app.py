@@ -143,7 +143,7 @@ def choose_k(
     *,
     options: Choosing,
 ) -> None:
-    """Compare numbers of clusters on one sharing: inertia and its knee, and three measures."""
+    """Compare numbers of clusters on one sharing, and recommend one with the reason."""
     from secfc.cli.choose_command import print_choice
     from secfc.cli.inputs import sources
 

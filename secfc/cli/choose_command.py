@@ -3,9 +3,7 @@
 import json
 from pathlib import Path
 
-from rich.console import Console
-
-from secfc.api.choose_k import Choice, choose_members
+from secfc.api.choose_k import choose_members
 from secfc.api.options import Membership
 from secfc.api.stability import stability_of
 from secfc.cli.command_options import Choosing
@@ -43,7 +41,7 @@ def print_choice(files: list[Input], ks: range, options: Choosing, *, plot: Path
             choice = choose_members(members, given, ks=ks, t=options.t, ell=options.ell)
     if plot is not None and choice is not None:
         try:
-            choice.plot(plot)
+            choice.plot_k().savefig(plot, dpi=200)
         except OSError as error:
             raise ParameterError(f"--plot: {plot} cannot be written ({error.strerror})") from None
     results = [one for one in (choice, found) if one is not None]
@@ -57,18 +55,7 @@ def print_choice(files: list[Input], ks: range, options: Choosing, *, plot: Path
     if found is not None:
         say(f"Stability over {options.resamples} resamples\n{found}")
     if choice is not None:
-        _print_choice(out, choice)
-
-
-def _print_choice(out: Console, choice: Choice) -> None:
-    say(f"Numbers of clusters, compared on one sharing\n{choice}")
-    knee = (
-        "the inertia has no knee"
-        if choice.knee is None
-        else f"the knee of the inertia is at k = {choice.knee}"
-    )
-    measure = "silhouette" if choice[choice.best].silhouette is not None else "Calinski-Harabasz measure"
-    out.print(f"* best of its column; the {measure} is best at k = {choice.best}, {knee}")
+        say(str(choice))
 
 
 def _check_plot(path: Path) -> None:

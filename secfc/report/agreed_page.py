@@ -16,7 +16,6 @@ from secfc.agreement.public_errors import COMPLETE
 from secfc.agreement.rows import read_rows
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import Summary
-from secfc.api.stability import HEADINGS, stable_cells
 from secfc.drivers.sites.participant import CENTRES, LABELS, SIZES, SPREADS, STABILITY
 from secfc.errors import AgreementError, DataError, ParameterError, SecFCError
 from secfc.field.array_types import Floats, Labels
@@ -27,6 +26,7 @@ from secfc.prepare.summary import SUMMARY as PREPARATION
 from secfc.prepare.summary import read_summary as read_preparation
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.options import shared
+from secfc.report.compared import STABLE_HEADINGS, stable_cells
 from secfc.report.coordinator_schema import CoordinatorSchema, ResultSchema, check_coordinator
 from secfc.report.fault_texts import texts_of
 from secfc.report.fit import Fit, fit_of
@@ -189,7 +189,7 @@ def _stability(record: CoordinatorSchema, site: Site | None) -> list[tuple[str, 
         return []
     try:
         found = Resampled.of(read_json(path)).stable
-        return [HEADINGS, *map(stable_cells, found)]
+        return [STABLE_HEADINGS, *map(stable_cells, found)]
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError):
         raise DataError(f"{path}: no tables of resamples") from None
 
