@@ -5,6 +5,7 @@ import logging
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -99,3 +100,29 @@ def test_the_bar_of_a_run_goes_to_standard_error():
 def test_another_word_than_bar_is_refused():
     with pytest.raises(secfc.ParameterError, match="progress: 'bar' or a callable"):
         run(progress="tqdm")
+
+
+def test_in_a_notebook_the_bar_is_one_line_that_changes(monkeypatch):
+    lines = []
+
+    class Line:
+        def update(self, data, raw):
+            lines.append(data["text/plain"])
+
+    def display(data, raw, display_id):
+        lines.append(data["text/plain"])
+        return Line()
+
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
+    run(progress="bar")
+    assert lines[0] == "starting"
+    assert re.fullmatch(r"(identify|share) +█*░* \d of 3 clients, \d.*, 0 s", lines[1])
+    assert re.fullmatch(r"done +█+ iteration \d+, 0 rows moved, inertia [\d.]+, [\d.]+ kB, \d+ s", lines[-1])
+
+
+def test_in_a_terminal_of_ipython_the_bar_is_on_standard_error(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=SimpleNamespace))
+    run(progress="bar")
+    assert "done" in capsys.readouterr().err
