@@ -10,6 +10,7 @@ import numpy as np
 from secfc.api.arguments import written_out
 from secfc.api.by_party import check_consent, check_list, limits_of, weights_of
 from secfc.api.options import Driver, RunOptions, Threshold, given_options
+from secfc.api.result import Result
 from secfc.api.run import by_position, is_number, run_outcome
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, each
@@ -20,6 +21,7 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import Disclosure, check_positive
 from secfc.protocol.progress import Progress
+from secfc.report.frames import frame_of
 from secfc.sharing.row_checks import as_labels, check_rows, largest_norm
 from secfc.tables.parties import Party, as_parties, in_order
 
@@ -34,7 +36,7 @@ class Prediction:
         One array per party; a pandas Series with the DataFrame's index where the party gave a DataFrame.
     near_ties : int or None
         Comparisons that floating point could not decide and exact integers did.
-    faults, costs, job, run_id
+    faults, costs, job, run_id, parties, cluster_names
         As in `secfc.Result`.
     """
 
@@ -44,12 +46,18 @@ class Prediction:
     costs: Costs
     job: Job
     run_id: str
+    parties: tuple[str, ...] = field(default=(), repr=False)
+    cluster_names: tuple[str, ...] = ()
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a line for each new row, as by `secfc.Result.to_frame`."""
+        return frame_of(self.labels, self.parties, self.cluster_names)
 
 
 @written_out(Threshold, RunOptions)
 def predict(
     parties: Sequence[Any] | Mapping[str, Any],
-    labels: Sequence[Any] | Mapping[str, Any],
+    labels: Sequence[Any] | Mapping[str, Any] | Result,
     new_rows: Sequence[Any] | Mapping[str, Any],
     k: int,
     t: int | None = None,
@@ -82,9 +90,10 @@ def predict(
     ----------
     parties : sequence, or dict by name, of array of shape (m_j, d), DataFrame or sparse matrix
         The rows of the run, one array per party. `labels` and `new_rows` may be dicts with the same names.
-    labels : sequence of integer array of shape (m_j,)
-        ``result.labels``. Rows with -1, as those of a party that was left out, are not shared and do not
-        count in a centre. A cluster without rows has no centre and is never predicted.
+    labels : sequence of integer array of shape (m_j,), or Result
+        ``result.labels``, or the result, whose names of clusters the prediction keeps. Rows with -1, as those
+        of a party that was left out, are not shared and do not count in a centre. A cluster without rows has
+        no centre and is never predicted.
     new_rows : sequence of array of shape (new rows, d), DataFrame or sparse matrix
         One array per party, with the columns of `parties`; a party may have none.
     k : int
@@ -115,7 +124,14 @@ def predict(
     """
     options = given_options(locals())
     members, added = _members(parties, new_rows)
-    return predict_members(members, added, labels, options, k=k, t=t, ell=ell)
+    of = labels if isinstance(labels, Result) else None
+    if of is not None and of.job.k != k:
+        raise ParameterError(f"k: the result has {of.job.k} clusters, {k} was given")
+    given: Any = labels if of is None else of.labels
+    found = predict_members(members, added, given, options, k=k, t=t, ell=ell)
+    names: dict[str, Any] = {"parties": tuple(parties)} if isinstance(parties, Mapping) else {}
+    names |= {} if of is None else {"cluster_names": of.cluster_names}
+    return replace(found, **names) if names else found
 
 
 def predict_members(

@@ -2,14 +2,22 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from secfc.drivers.outcome import Outcome
+from secfc.errors import ParameterError
+from secfc.field.array_types import Labels
+from secfc.report.frames import frame_of
+from secfc.tables.texts import has_visible
 
 if TYPE_CHECKING:
     from secfc.prepare.column_transform import Preparation
+
+_OF_CLUSTERS = "sizes", "cluster_centers", "cluster_std", "cluster_spreads", "cluster_silhouettes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +83,92 @@ class Result(Outcome):
         The public parameters.
     run_id : str
         The run's identifier, 32 hexadecimal digits, as in messages and logs.
+    parties : tuple of str
+        Names of the parties, if they were given as a dict; else empty.
+    cluster_names : tuple of k str
+        Names of the clusters (`named`); else empty.
+    cluster_order : tuple of k int
+        The number that each cluster had in the run (`ordered`); else empty.
     """
+
+    def ordered(self, by: str | int = "size") -> "Result":
+        """The same result with clusters in another order: labels, sizes, means and names have new numbers.
+
+        Numbers of a run have no meaning. Files that a run wrote keep them.
+
+        Parameters
+        ----------
+        by : str or int
+            "size", the largest cluster first; or a column whose means were revealed, by name or position, the
+            least mean first. Clusters without rows come last, and equal ones stay in their order.
+
+        Raises
+        ------
+        ParameterError
+            If centres were not revealed, or there is no such column.
+        """
+        keys = -self.sizes if by == "size" else self.revealed_centres[:, self._column(by)]
+        order = np.argsort(keys, kind="stable")
+        numbers = np.full(self.job.k + 1, -1, dtype=np.int32)  # the last is for rows without a label
+        numbers[order] = np.arange(self.job.k)
+        moved = {
+            name: value[order]
+            for name in _OF_CLUSTERS
+            if (value := getattr(self, name)) is not None and len(value)
+        }
+        return replace(
+            self,
+            labels=[_renumbered(own, numbers) for own in self.labels],
+            start=[_renumbered(own, numbers) for own in self.start],
+            cluster_names=tuple(self.cluster_names[h] for h in order if self.cluster_names),
+            cluster_order=tuple(
+                (np.array(self.cluster_order)[order] if self.cluster_order else order).tolist()
+            ),
+            **moved,
+        )
+
+    def named(self, names: Sequence[str]) -> "Result":
+        """The same result with a name for each cluster, in their order, for frames, pictures and reports.
+
+        `secfc.predict` keeps the names if it is given the result in place of labels. ParameterError unless
+        there are k different texts.
+        """
+        given = tuple(names) if not isinstance(names, str) else ()
+        texts = all(isinstance(one, str) and has_visible(one) for one in given)
+        if not texts or len(given) != self.job.k or len(set(given)) < len(given):
+            raise ParameterError(f"names: a list of {self.job.k} different texts is needed")
+        return replace(self, cluster_names=given)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a line for each row of all parties: party, row, label, and name if named.
+
+        `row` is the label in the index of a party's DataFrame, or else the position. With membership
+        privacy there is `id` instead.
+        """
+        return frame_of(self.labels, self.parties, self.cluster_names, ids=self.ids)
+
+    def plot_profiles(self, columns: "Sequence[str] | Preparation | None" = None) -> Any:
+        """Means of columns in clusters, and how far they are from all rows, as a matplotlib figure.
+
+        Centres must have been revealed. `columns` are as for `report`.
+        """
+        from secfc.report.plots import plot_profiles  # noqa: PLC0415 - an extra
+        from secfc.report.profiles import profile  # noqa: PLC0415
+
+        shown = profile(
+            self.revealed_centres,
+            self.cluster_std,
+            self.sizes,
+            inertia=self.inertia,
+            columns=self.columns if columns is None else columns,
+        )
+        return plot_profiles(shown, self.cluster_titles)
+
+    def plot_sizes(self) -> Any:
+        """Rows of each cluster, as a matplotlib figure."""
+        from secfc.report.plots import plot_sizes  # noqa: PLC0415 - an extra
+
+        return plot_sizes(self.sizes, self.cluster_titles)
 
     def report(
         self,
@@ -114,3 +207,18 @@ class Result(Outcome):
         from secfc.report.html import summary_table  # noqa: PLC0415
 
         return summary_table(self)
+
+    def _column(self, by: str | int) -> int:
+        if isinstance(by, str) and by in self.columns:
+            return self.columns.index(by)
+        if isinstance(by, int) and not isinstance(by, bool) and by in range(self.job.d):
+            return by
+        known = ", ".join(map(repr, self.columns)) or f"0 to {self.job.d - 1}"
+        raise ParameterError(f"by: 'size' or a column is needed ({known}), {by!r} was given")
+
+
+def _renumbered(labels: Any, numbers: Labels) -> Any:
+    """Labels with new numbers, an array or a Series as before."""
+    changed = labels.copy()
+    changed[:] = numbers[np.asarray(labels)]
+    return changed

@@ -161,7 +161,8 @@ def run(
     """
     options = given_options(locals())
     try:
-        return run_parties(as_parties(parties), options, k=k, t=t, ell=ell)
+        result = run_parties(as_parties(parties), options, k=k, t=t, ell=ell)
+        return replace(result, parties=tuple(parties)) if isinstance(parties, Mapping) else result
     except ThresholdError as error:
         if t is None or ell is None:
             raise

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
 from secfc.field.array_types import Floats, Ints, Labels
@@ -22,22 +24,37 @@ class Outcome:
     sizes: Ints
     history: Floats = field(repr=False)
     start: list[Labels] = field(repr=False)
-    ids: list[list[Any]] | None = field(repr=False)
-    union_rows: list[Ints] | None = field(repr=False)
+    ids: list[list[Any]] | None = field(default=None, repr=False)
+    union_rows: list[Ints] | None = field(default=None, repr=False)
     cluster_centers: Floats | None = field(repr=False)
     cluster_std: Floats | None = field(repr=False)
     near_ties: int | None
     equal_starts: int | None
     near_starts: int | None
     faults: Faults
-    distance_counts: Ints = field(repr=False)
-    distance_edges: Floats = field(repr=False)
-    cluster_spreads: Floats = field(repr=False)
-    cluster_silhouettes: Floats = field(repr=False)
+    distance_counts: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    distance_edges: Floats = field(default_factory=lambda: np.empty(0), repr=False)
+    cluster_spreads: Floats = field(default_factory=lambda: np.empty(0), repr=False)
+    cluster_silhouettes: Floats = field(default_factory=lambda: np.empty(0), repr=False)
     costs: Costs
     columns: tuple[str, ...] = field(repr=False)
     job: Job
     run_id: str
+    parties: tuple[str, ...] = field(default=(), repr=False)
+    cluster_names: tuple[str, ...] = ()
+    cluster_order: tuple[int, ...] = ()
+
+    @property
+    def cluster_titles(self) -> tuple[str, ...]:
+        """The names of the clusters, or else their numbers."""
+        return self.cluster_names or tuple(map(str, range(self.job.k)))
+
+    @property
+    def revealed_centres(self) -> Floats:
+        """`cluster_centers`; ParameterError if they were not revealed."""
+        if self.cluster_centers is None:
+            raise ParameterError("reveal_centres: centres were not revealed in this run")
+        return self.cluster_centers
 
     def by_id(self) -> dict[Any, int]:
         """The cluster of every ID of the union.
@@ -66,25 +83,25 @@ class Outcome:
         Returns
         -------
         list of dict
-            One for each cluster and column, cluster by cluster: cluster, column, count, mean, and std (None
-            if spreads were not revealed). ``pandas.DataFrame`` accepts this list.
+            One for each cluster and column, cluster by cluster: cluster, its name if it has one, column,
+            count, mean, and std (None if spreads were not revealed). ``pandas.DataFrame`` accepts this list.
 
         Raises
         ------
         ParameterError
             If centres were not revealed, or the number of names is not d.
         """
-        if self.cluster_centers is None:
-            raise ParameterError("reveal_centres: centres were not revealed in this run")
+        centres = self.revealed_centres
         names = list(columns if columns is not None else self.columns or map(str, range(self.job.d)))
         if len(names) != self.job.d:
             raise ParameterError(f"columns: {self.job.d} names are needed, {len(names)} were given")
         return [
             {
                 "cluster": h,
+                **({"name": self.cluster_names[h]} if self.cluster_names else {}),
                 "column": name,
                 "count": int(self.sizes[h]),
-                "mean": float(self.cluster_centers[h, at]),
+                "mean": float(centres[h, at]),
                 "std": None if self.cluster_std is None else float(self.cluster_std[h, at]),
             }
             for h in range(self.job.k)

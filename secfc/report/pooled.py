@@ -88,4 +88,6 @@ def _drawn(result: Outcome, pooled: Floats, within: Sequence[int]) -> Labels:
     if result.union_rows is not None:
         place = np.concatenate([result.union_rows[j] for j in within])
     found: Labels = repeated_draws(pooled[np.argsort(place)], job.k, unit=job.unit, seed=job.seed)[place]
-    return found
+    order = result.cluster_order or range(job.k)
+    numbers = np.append(np.argsort(order), -1).astype(np.int32)  # the last is for rows in no set
+    return numbers[found]
