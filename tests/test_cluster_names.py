@@ -129,3 +129,10 @@ def test_without_pandas_the_error_says_what_to_install(result, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(secfc.ParameterError, match="pandas is needed for to_frame, pip install pandas"):
         result.to_frame()
+
+
+def test_a_report_has_the_names_of_parties_that_a_dict_gave(result, tmp_path):
+    page = result.report(tmp_path / "a.html").read_text(encoding="utf-8")
+    assert all(f"<td>{name}</td>" in page for name in FRAMES)
+    page = result.report(tmp_path / "b.html", names=["a", "b", "c"]).read_text(encoding="utf-8")
+    assert "<td>north</td>" not in page

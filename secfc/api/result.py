@@ -1,7 +1,7 @@
 """The result of `secfc.run`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,6 +178,7 @@ class Result(Outcome):
         columns: "Sequence[str] | Preparation | None" = None,
         party: int | None = None,
         pooled: Sequence[Any] | None = None,
+        mended: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> Path:
         """Write one self-contained HTML page about the run: who learned what, clusters, convergence, costs.
 
@@ -197,10 +198,13 @@ class Result(Outcome):
         pooled : sequence, optional
             The parties' rows, where the run was simulated: Lloyd's algorithm is run on the pooled rows. In a
             copy that shows centres only the party's own rows are used: it shows how well they fit.
+        mended : dict by name of site, optional
+            With a preparation: how many values were missing and clipped, of each site that consents to tell
+            it (`mended_` of `secfc.Prepare`).
         """
         from secfc.report.html import page_of, write_page  # noqa: PLC0415 - imported only for a page
 
-        page = page_of(self, names=names, columns=columns, party=party, pooled=pooled)
+        page = page_of(self, names=names, columns=columns, party=party, pooled=pooled, mended=mended)
         return write_page(page, path)
 
     def _repr_html_(self) -> str:

@@ -39,6 +39,8 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     ----------
     preparation_ : Preparation
         What all parties know: the opened statistics, and a bound on the norm of prepared rows.
+    mended_ : dict by name of party
+        Numbers of rows, and of missing and clipped values by column, which a party alone knows of its own.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (columns of the schema,), object
 
@@ -56,6 +58,7 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """
 
     preparation_: Preparation
+    mended_: dict[str, dict[str, Any]]
     n_features_in_: int
     feature_names_in_: Any
 
@@ -100,6 +103,7 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             text = f"columns that are not in the schema are not used: {told}"
             warnings.warn(ColumnWarning(text), stacklevel=2)
         self.preparation_ = open_totals(self.schema, t, tables)
+        self.mended_ = {name: one.mended for name, one in zip(names, tables, strict=True)}
         self.feature_names_in_ = np.array([column.name for column in self.schema.columns], dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         return self

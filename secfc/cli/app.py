@@ -118,6 +118,29 @@ def predict(
     predict_files(parties, run, new, consent, options, out=out)
 
 
+@app.command(
+    rich_help_panel=_CLUSTER,
+    epilog="Example: secfc report result --out page.html --order size --names mild,severe",
+)
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of results that secfc run wrote.")],
+    out: Annotated[Path, typer.Option("--out", help="The HTML page to write; a new file.")],
+    party: Annotated[
+        str | None, typer.Option(help="The copy of this party, by the name of its file without the ending.")
+    ] = None,
+    order: Annotated[
+        str | None, typer.Option(help="Order of the clusters: 'size', or a column whose means were opened.")
+    ] = None,
+    names: Annotated[
+        str | None, typer.Option(help="Names of the clusters in this order, separated by commas.")
+    ] = None,
+) -> None:
+    """Write the page of a run again from its folder of results. An agreed job has secfc audit --report."""
+    from secfc.cli.report_command import report_folder
+
+    report_folder(folder, out, party=party, order=order, names=names)
+
+
 @app.command(rich_help_panel=_CLUSTER, epilog="Example: secfc demo")
 def demo(seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 0) -> None:
     """Cluster handwritten digits of five clients that do not pool them; each party is a process."""

@@ -20,6 +20,8 @@ from secfc.cli.render import console, cost_table, faults_line, log_file, our_war
 from secfc.errors import ParameterError
 from secfc.field.array_types import Floats
 from secfc.prepare.column_transform import Preparation
+from secfc.prepare.summary import SUMMARY as PREPARATION
+from secfc.prepare.summary import write_summary
 from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.options import choices_of, options_of
 from secfc.tables.number_texts import number_text, starts_text
@@ -69,9 +71,12 @@ def run_files(files: list[Input], k: int, options: Revealing, *, out: Path, repo
                 own = folder / f"{name}.{PAGE}"
                 party = names.index(name)
                 result.report(own, names=called, columns=preparation, party=party, pooled=rows)
+        if preparation is not None:
+            write_summary(folder / PREPARATION, preparation)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     if report is not None:
-        result.report(report, names=called, pooled=rows if find_spec("sklearn") else None)
+        pooled = rows if find_spec("sklearn") else None
+        result.report(report, names=called, columns=preparation, pooled=pooled)
     if options.as_json:
         print(json.dumps(summary, indent=2))
     elif not options.quiet:

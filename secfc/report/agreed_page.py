@@ -4,7 +4,7 @@ privacy, how its own rows fall into the clusters.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,25 +13,26 @@ import numpy as np
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.public_errors import COMPLETE
-from secfc.agreement.rows import read_rows
+from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import Summary
 from secfc.drivers.sites.participant import CENTRES, LABELS, SIZES, SPREADS, STABILITY
 from secfc.errors import AgreementError, DataError, ParameterError, SecFCError
 from secfc.field.array_types import Floats, Labels
-from secfc.kmeans.consensus import Resampled
+from secfc.kmeans.consensus import Resampled, Stable
 from secfc.kmeans.sets import set_sizes, unreadable
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.summary import SUMMARY as PREPARATION
 from secfc.prepare.summary import read_summary as read_preparation
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.options import shared
-from secfc.report.compared import STABLE_HEADINGS, stable_cells
+from secfc.report.compared import stable_cells
 from secfc.report.coordinator_schema import CoordinatorSchema, ResultSchema, check_coordinator
 from secfc.report.fault_texts import texts_of
 from secfc.report.fit import Fit, fit_of
 from secfc.report.html import Figures, Page, write_page
 from secfc.report.learned import who_learned_what
+from secfc.report.prepared import prepared_columns
 from secfc.report.profiles import profile
 from secfc.tables.outputs import NO_PAGE
 from secfc.tables.reading import load_table
@@ -60,10 +61,14 @@ def write_agreed_report(
     if site is not None and site.party not in agreement.names:
         raise AgreementError(f"{site.path}: {site.party!r} is not in the roster")
     party = None if site is None or agreement.helps(site.party) else agreement.names.index(site.party)
-    labels = None
+    labels = preparation = own = None
     if site is not None and party is not None and record.result is not None:
         labels = _own_labels(record, job, site, party)
-    opened = _opened(record, agreement, site)
+        preparation = _preparation(record, agreement, site)
+        own = _own_rows(agreement, site, preparation, labels)
+    opened = _opened(record, job, site, preparation)
+    mended = {} if site is None or own is None or own.mended is None else {site.party: own.mended}
+    statistics = {} if preparation is None else preparation.statistics
     runs = {one.statement.run for one in summary.statements}
     page = Page(
         job=job,
@@ -79,8 +84,9 @@ def write_agreed_report(
             record.result,
             _by_party(record.result, job, labels, party),
             opened,
-            agreement,
-            _own_fit(opened, agreement, site, labels),
+            preparation or list(agreement.columns),
+            job,
+            _own_fit(opened, own, labels),
             _unread(site, labels),
             _stability(record, site),
         ),
@@ -91,6 +97,10 @@ def write_agreed_report(
         findings=audit(summary, agreement),
         phases=() if record.costs is None else record.costs.phases,
         wall_seconds=None if record.costs is None else record.costs.wall_seconds,
+        prepared=()
+        if agreement.preparation is None
+        else prepared_columns(agreement.preparation, statistics, mended),
+        versions={"secfc": record.secfc},
     )
     return write_page(page, path)
 
@@ -112,84 +122,101 @@ def _own_labels(record: CoordinatorSchema, job: Job, site: Site, party: int) -> 
     """
     result = record.result
     assert result is not None
-    path, k, least = site.results / str(record.run) / LABELS, result.k, -1 if job.own_labels else 0
-    labels, sizes = np.empty(0, dtype=np.int32), list[int]()
-    try:  # a site without IDs has row numbers there; labels are the last column
+    path, counts = site.results / str(record.run) / LABELS, result.counts
+    whose = f"the {'rows' if counts is None else f'{counts[party]} rows'} of {site.party}"
+    rows = None if counts is None or result.sizes is not None else counts[party]
+    labels = read_own_labels(path, result.k, least=-1 if job.own_labels else 0, rows=rows, whose=whose)
+    if result.sizes is not None:
+        sizes = set_sizes(labels, result.k).tolist()
+        wrong = sum(sizes) > sum(result.sizes) if result.by_party is None else sizes != result.by_party[party]
+        if wrong:
+            raise DataError(f"{path}: not the labels of {whose}")
+    return labels
+
+
+def read_own_labels(path: Path, k: int, *, least: int, rows: int | None, whose: str) -> Labels:
+    """The labels that were written for a party's rows, `least` to k - 1; DataError for others."""
+    labels: Labels | None = None
+    try:  # a party without IDs has row numbers there; labels are the last column
         column = load_table(path).columns[-1].to_numpy()
         # Without rows there are no types.
         if not column.size or (column.dtype.kind == "i" and column.min() >= least and column.max() < k):
             labels = column.astype(np.int32)
-            sizes = set_sizes(labels, k).tolist()
     except (ValueError, IndexError):
         pass  # refused below
-    if result.sizes is None:
-        wrong = result.counts is not None and labels.size != result.counts[party]
-    else:
-        wrong = sum(sizes) > sum(result.sizes) if result.by_party is None else sizes != result.by_party[party]
-    if len(sizes) != k or wrong:
-        held = "rows" if result.counts is None else f"{result.counts[party]} rows"
-        raise DataError(f"{path}: not the labels of the {held} of {site.party}")
+    if labels is None or rows not in (None, labels.size):
+        raise DataError(f"{path}: not the labels of {whose}")
     return labels
+
+
+def _preparation(record: CoordinatorSchema, agreement: Agreement, site: Site) -> Preparation | None:
+    """What the site's folder of results has of the preparation; None if the job has none."""
+    if agreement.preparation is None:
+        return None
+    path = site.results / str(record.run) / PREPARATION
+    found = read_preparation(path)
+    if found.schema != agreement.preparation:
+        raise DataError(f"{path}: not of the job's schema")
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Opened:
-    """What was opened to a site, in the units of the rows that were clustered, and what made these."""
+    """What was opened to a site, in the units of the rows that were clustered."""
 
     centres: Floats = field(repr=False)
     deviations: Floats | None = field(repr=False)
     sizes: list[int] = field(repr=False)
-    preparation: Preparation | None
 
 
-def _opened(record: CoordinatorSchema, agreement: Agreement, site: Site | None) -> _Opened | None:
+def _opened(
+    record: CoordinatorSchema, job: Job, site: Site | None, preparation: Preparation | None
+) -> _Opened | None:
     """What the site's folder of results has of it; None where nothing was."""
-    result, preparation = record.result, None
+    result = record.result
     folder = None if site is None else site.results / str(record.run)
     if result is None or folder is None or not (folder / CENTRES).is_file():
         return None
     sizes = result.sizes or _sizes(folder / SIZES, result.k)
-    centre: Change | None = None
-    spread: Change | None = None
-    if agreement.preparation is not None:
-        preparation = read_preparation(folder / PREPARATION)
-        if preparation.schema != agreement.preparation:
-            raise DataError(f"{folder / PREPARATION}: not of the job's schema")
-        centre, spread = preparation.scale, preparation.scale_spreads
+    centre = None if preparation is None else preparation.scale
+    spread = None if preparation is None else preparation.scale_spreads
     spreads = folder / SPREADS
     return _Opened(
-        centres=_means(folder / CENTRES, sizes, agreement.job.d, centre),
-        deviations=_means(spreads, sizes, agreement.job.d, spread) if spreads.is_file() else None,
+        centres=read_means(folder / CENTRES, sizes, job.d, centre),
+        deviations=read_means(spreads, sizes, job.d, spread) if spreads.is_file() else None,
         sizes=sizes,
-        preparation=preparation,
     )
 
 
-def _own_fit(
-    opened: _Opened | None, agreement: Agreement, site: Site | None, labels: Labels | None
-) -> list[Fit]:
-    """How well the site's own rows fit the means that were opened to it; [] where that cannot be known."""
-    if site is None or labels is None or opened is None:
-        return []
+def _own_rows(
+    agreement: Agreement, site: Site, preparation: Preparation | None, labels: Labels
+) -> SiteRows | None:
+    """The site's rows as they are now, prepared; None where they are not those of the labels."""
     try:
         own = read_rows(site, agreement)
-        if own.unprepared is not None:
-            assert opened.preparation is not None
-            own = own.prepared(opened.preparation, name=site.party)
+        own = own if preparation is None else own.prepared(preparation, name=site.party)
     except SecFCError:
+        return None
+    return own if len(own.table.rows) == len(labels) else None
+
+
+def _own_fit(opened: _Opened | None, own: SiteRows | None, labels: Labels | None) -> list[Fit]:
+    """How well the site's own rows fit the means that were opened to it; [] where that cannot be known."""
+    if own is None or labels is None or opened is None:
         return []
-    rows, readable = own.table.rows, labels >= 0
-    return fit_of(rows[readable], labels[readable], opened.centres) if len(rows) == len(labels) else []
+    readable = labels >= 0
+    return fit_of(own.table.rows[readable], labels[readable], opened.centres)
 
 
-def _stability(record: CoordinatorSchema, site: Site | None) -> list[tuple[str, ...]]:
-    """Headings and cells of the table of stability in the site's folder of results; [] without resamples."""
+def _stability(record: CoordinatorSchema, site: Site | None) -> Sequence[Stable]:
+    """The stability of each k in the site's folder of results; () without resamples."""
     path = None if site is None else site.results / str(record.run) / STABILITY
     if path is None or not path.is_file():
-        return []
+        return ()
     try:
         found = Resampled.of(read_json(path)).stable
-        return [STABLE_HEADINGS, *map(stable_cells, found)]
+        list(map(stable_cells, found))  # else it cannot be shown
+        return found
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError):
         raise DataError(f"{path}: no tables of resamples") from None
 
@@ -207,7 +234,7 @@ def _sizes(path: Path, k: int) -> list[int]:
     return [int(one) for one in column]
 
 
-def _means(path: Path, sizes: list[int], d: int, prepared: Change | None) -> Floats:
+def read_means(path: Path, sizes: list[int], d: int, prepared: Change | None) -> Floats:
     """What `write_centres` wrote, shape (k, d), in the units that `prepared` gives."""
     table = load_table(path)
     numbers = [column.to_numpy() for column in table.columns[1:]]
@@ -224,17 +251,18 @@ def _figures(
     result: ResultSchema,
     by_party: list[list[int] | None],
     opened: _Opened | None,
-    agreement: Agreement,
+    columns: list[str] | Preparation,
+    job: Job,
     fit: list[Fit],
     unread: list[str],
-    stability: list[tuple[str, ...]],
+    stability: Sequence[Stable],
 ) -> Figures:
     told = result.sizes or result.counts
     known = {
         "rows": None if told is None else sum(told),
-        "part": texts_of(result.faults.faults(), agreement.job),
+        "part": texts_of(result.faults.faults(), job),
         "by_party": by_party,
-        "sizes": result.sizes if opened is None or agreement.job.rows.weighted else opened.sizes,
+        "sizes": result.sizes if opened is None or job.rows.weighted else opened.sizes,
         "profile": None
         if opened is None
         else profile(
@@ -242,10 +270,11 @@ def _figures(
             opened.deviations,
             np.array(opened.sizes),
             inertia=result.inertia,
-            columns=opened.preparation or list(agreement.columns),
+            columns=columns,
         ),
         "fit": fit,
         "unreadable": unread,
         "stability": stability,
+        "titles": list(map(str, range(result.k))),
     }
     return Figures(**shared(result, Figures) | known)

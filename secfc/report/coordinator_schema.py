@@ -16,13 +16,13 @@ from secfc.tables.toml_file import FileSchema, ListOf, TableOf, check_values
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _Part(FileSchema):
+class Part(FileSchema):
     """A part of the record. Keys of later versions are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True, hide_input_in_errors=True)
 
 
-class PhaseSchema(_Part):
+class PhaseSchema(Part):
     """Costs of a phase in a role."""
 
     phase: Text
@@ -32,7 +32,7 @@ class PhaseSchema(_Part):
     messages: Count
 
 
-class CostsSchema(_Part):
+class CostsSchema(Part):
     """Costs of a run, as in `secfc.drivers.costs.Costs.to_dict`."""
 
     wall_seconds: Amount
@@ -45,7 +45,7 @@ class CostsSchema(_Part):
 Pair = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
-class FaultsSchema(_Part):
+class FaultsSchema(Part):
     """Numbers of clients and helpers, as in `secfc.protocol.gathering.Faults`."""
 
     absent: ListOf[Count]
@@ -64,7 +64,7 @@ class FaultsSchema(_Part):
         return Faults(**clients, unread=unread, claimed=claimed)
 
 
-class CandidateSchema(_Part):
+class CandidateSchema(Part):
     """The best clustering with one of several numbers of clusters, as in `secfc.api.choose_k.Candidate`."""
 
     k: Count
@@ -79,11 +79,9 @@ class CandidateSchema(_Part):
     davies_bouldin: Amount | None
 
 
-class ResultSchema(_Part):
-    """A result, as in `secfc.drivers.setup.public_result`."""
+class EndSchema(Part):
+    """How a run ended, as in `secfc.Result`."""
 
-    k: Count
-    compared: ListOf[CandidateSchema]
     n_iter: Count
     converged: bool
     inertia: Amount | None
@@ -92,12 +90,19 @@ class ResultSchema(_Part):
     equal_starts: Count | None
     near_starts: Count | None
     faults: FaultsSchema
+
+
+class ResultSchema(EndSchema):
+    """A result, as in `secfc.drivers.setup.public_result`."""
+
+    k: Count
+    compared: ListOf[CandidateSchema]
     counts: ListOf[Count] | None
     by_party: ListOf[ListOf[Count]] | None
     sizes: ListOf[Count] | None
 
 
-class CoordinatorSchema(_Part):
+class CoordinatorSchema(Part):
     """The record. `ended` is "complete", or type and code of the error, `lost` parties have theirs."""
 
     secfc: Text

@@ -2,7 +2,8 @@
 
 import html
 import os
-from collections.abc import Sequence
+import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,15 +13,18 @@ import numpy as np
 
 from secfc.drivers.outcome import Outcome
 from secfc.errors import ParameterError, missing
+from secfc.kmeans.consensus import Stable
 from secfc.kmeans.sets import set_sizes, unreadable
+from secfc.prepare.column_transform import Preparation
 from secfc.protocol.job.cases import Deposited, Predict, Union
 from secfc.protocol.job.job import Job
-from secfc.report.charts import Chart, bars, descent
+from secfc.report.compared import STABLE_HEADINGS, recommended, stable_cells, table
 from secfc.report.fault_texts import described_faults, texts_of
 from secfc.report.fit import Fit, fit_of, fit_of_all
 from secfc.report.learned import Learned, who_learned_what
 from secfc.report.notes import notes
 from secfc.report.pooled import PooledComparison, compare_with_pooled, rows_of_run
+from secfc.report.prepared import PreparedColumn, prepared_columns
 from secfc.report.profiles import Profile, columns_of, profile
 from secfc.tables.number_texts import bytes_text, number_text, starts_text
 from secfc.tables.outputs import NO_PAGE, replace_text
@@ -28,8 +32,10 @@ from secfc.version import VERSION
 
 if TYPE_CHECKING:
     from secfc.agreement.audit import Finding
-    from secfc.prepare.column_transform import Preparation
 
+
+VERSIONS = {"secfc": VERSION, "python": platform.python_version(), "numpy": np.__version__}
+"""What a result of this process is computed by."""
 
 _SAME = "n_iter", "converged", "inertia", "near_ties", "equal_starts", "near_starts"
 
@@ -41,9 +47,9 @@ class Figures:
     `rows` are those of all parties, None where it is not told. `sizes` are rows of each cluster, None where
     no party knows them; `by_party` those of each party, None where a reader may not know them; `counts` are
     rows of each party, None with membership privacy. `part` tells of each party, helpers last, what it failed
-    to do. `history` is the inertia of each iteration, where it is known. `distances` are in the server's
-    copy, and `profile` in the copy of a party that clusters were revealed to. `fit` is that of all rows in
-    the server's copy, and of the party's own rows beside a profile; [] where they are not at hand.
+    to do. `history` is the inertia of each iteration, where it is known. `profile` is in the copy of a party
+    that clusters were revealed to. `fit` is that of all rows in the server's copy, and of the party's own
+    rows beside a profile; [] where they are not at hand. `titles` are the names of clusters, or numbers.
     """
 
     k: int
@@ -59,17 +65,23 @@ class Figures:
     part: list[str]
     by_party: list[list[int] | None]
     history: list[float]
-    distances: Chart | None = None
+    titles: Sequence[str]
+    named: bool = False
     profile: Profile | None = None
     fit: list[Fit] = field(default_factory=list)
     compared: list[Any] = field(default_factory=list)  # with the attributes of `secfc.api.choose_k.Candidate`
-    stability: list[tuple[str, ...]] = field(default_factory=list)  # headings and cells, in a client's copy
+    stability: Sequence[Stable] = ()  # of each k, in a client's copy
     unreadable: list[str] = field(default_factory=list)  # what a party is told of its labels that are -1
 
     @property
-    def convergence(self) -> Chart | None:
-        """How the inertia fell; None if it did not."""
-        return descent(self.history) if self.history else None
+    def comparison(self) -> tuple[list[str], list[list[str]], str]:
+        """Headings and cells of the table of several k, and the sentence that recommends one."""
+        return *table(self.compared, self.stability), recommended(self.compared, self.stability).text
+
+    @property
+    def stable(self) -> list[tuple[str, ...]]:
+        """Headings and cells of the table of stability."""
+        return [STABLE_HEADINGS, *map(stable_cells, self.stability)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +108,8 @@ class Page:
     comparison: PooledComparison | None = None
     lost: dict[str, str] = field(default_factory=dict)
     findings: list["Finding"] | None = None
+    prepared: Sequence[PreparedColumn] = ()
+    versions: Mapping[str, str] = field(default_factory=lambda: VERSIONS)
 
     @property
     def notes(self) -> list[str]:
@@ -105,7 +119,11 @@ class Page:
             return []
         stopped_at = None if f.converged or isinstance(self.job.method, Predict) else f.n_iter
         return f.unreadable + notes(
-            sizes=f.sizes, by_party=f.by_party, names=self.names[: self.job.n], stopped_at=stopped_at
+            sizes=f.sizes,
+            by_party=f.by_party,
+            names=self.names[: self.job.n],
+            titles=f.titles,
+            stopped_at=stopped_at,
         )
 
 
@@ -120,20 +138,23 @@ def page_of(
     result: Outcome,
     *,
     names: Sequence[str] | None = None,
-    columns: "Sequence[str] | Preparation | None" = None,
+    columns: Sequence[str] | Preparation | None = None,
     party: int | None = None,
     pooled: Sequence[Any] | None = None,
+    mended: Mapping[str, Mapping[str, Any]] | None = None,
+    versions: Mapping[str, str] = VERSIONS,
 ) -> Page:
-    """The contents of the page of a result."""
+    """The contents of the page of a result, with the `versions` that it was computed by."""
     job = result.job
     if isinstance(job.rows, Deposited):
         raise ParameterError(NO_PAGE)
     if names is not None and len(names) != job.n:
         raise ParameterError(f"names: {len(names)} names of {job.n} parties")
-    shown = _named(job, names)
+    shown = _named(job, result.parties or None if names is None else names)
+    columns = result.columns if columns is None else columns
     if party is not None and (isinstance(party, bool) or party not in range(job.n)):
         raise ParameterError(f"party: a number from 0 to {job.n - 1} is needed")
-    centres, distances = None, None
+    centres = None
     fit: list[Fit] = []
     if party is not None and party + 1 in set(job.opened.to) - result.faults.gone:
         centres = result.cluster_centers
@@ -143,14 +164,12 @@ def page_of(
         fit = fit_of(own[labels >= 0], labels[labels >= 0], centres)
     if party is None and result.distance_counts.size:
         fit = fit_of_all(result)
-        distances = bars(
-            result.distance_counts.tolist(),
-            result.distance_edges.tolist(),
-            x_label="distance, in the data's units",
-            y_label="rows",
-        )
     own_only = job.own_labels and party is not None  # a party knows no labels but its own
     unknown = own_only and (centres is None or job.rows.weighted)  # sizes of clusters are opened with centres
+    if unknown and result.cluster_order:
+        raise ParameterError(
+            f"party: {shown[party or 0]} may not know by what clusters were ordered; report the run's result"
+        )
     return Page(
         job=job,
         run=result.run_id,
@@ -175,7 +194,8 @@ def page_of(
                 for j, own in enumerate(map(np.asarray, result.labels))
             ],
             history=result.history.tolist(),
-            distances=distances,
+            titles=result.cluster_titles,
+            named=bool(result.cluster_names),
             profile=None
             if centres is None
             else profile(
@@ -183,7 +203,7 @@ def page_of(
                 result.cluster_std,
                 result.sizes,
                 inertia=result.inertia,
-                columns=result.columns if columns is None else columns,
+                columns=columns,
             ),
             fit=fit,
         ),
@@ -191,7 +211,11 @@ def page_of(
         comparison=compare_with_pooled(result, pooled) if pooled is not None and party is None else None,
         phases=result.costs.phases,
         wall_seconds=result.costs.wall_seconds,
-        columns=result.columns if columns is None else columns_of(columns),
+        columns=columns_of(columns),
+        prepared=prepared_columns(columns.schema, columns.statistics, mended or {})
+        if isinstance(columns, Preparation)
+        else (),
+        versions=versions,
     )
 
 
@@ -217,7 +241,6 @@ def render(page: Page) -> str:
         notes=page.notes,
         starts=page.figures and _starts(page.job, page.figures),
         predicts=isinstance(page.job.method, Predict),
-        version=VERSION,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         bytes_text=bytes_text,
     )

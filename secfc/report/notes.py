@@ -13,19 +13,20 @@ def notes(
     sizes: Sequence[int] | None,
     by_party: Sequence[Sequence[int] | None],
     names: Sequence[str],
+    titles: Sequence[str],
     stopped_at: int | None,
 ) -> list[str]:
     """A sentence for each thing that may make the clusters mean less than they seem to.
 
-    `sizes` are rows of each cluster; `by_party` those of each party; None where the reader does not know
-    them. `stopped_at` are the iterations of a run that had not converged.
+    `sizes` are rows of each cluster, whose names are `titles`; `by_party` those of each party; None where
+    the reader does not know them. `stopped_at` are the iterations of a run that had not converged.
     """
     found = []
     if stopped_at is not None:
         found.append(f"Labels still changed when the run stopped after {stopped_at} iterations.")
     if sizes is None:
         return found
-    few = [f"cluster {h} has {size}" for h, size in enumerate(sizes) if size < FEW_ROWS]
+    few = [f"cluster {titles[h]} has {size}" for h, size in enumerate(sizes) if size < FEW_ROWS]
     if few:
         found.append(f"Fewer than {FEW_ROWS} rows: {', '.join(few)}.")
     rows = sum(sizes)
@@ -33,7 +34,7 @@ def notes(
         if own is None or sum(own) > MOST_OF_ROWS * rows:
             continue
         most = [
-            str(h) for h, size in enumerate(sizes) if size >= FEW_ROWS and own[h] >= MOST_OF_CLUSTER * size
+            titles[h] for h, size in enumerate(sizes) if size >= FEW_ROWS and own[h] >= MOST_OF_CLUSTER * size
         ]
         if most:
             found.append(

@@ -1,4 +1,4 @@
-"""Profiles of clusters from opened means: their differences from all rows, their distances, and a map."""
+"""Profiles of clusters from opened means: their differences from all rows, and their distances."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ from secfc.errors import ParameterError
 from secfc.field.array_types import Floats, Ints
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Column
-from secfc.report.charts import Chart, discs
 from secfc.tables.number_texts import number_text
 
 MOST_DIFFERENT, LEAST_DIFFERENCE, LEAST_SHARE = 3, 0.5, 0.1
@@ -70,7 +69,7 @@ class Profile:
 
     `unit` names the deviations that colours show. `columns` begin with those that differ most between
     clusters, in deviations of all rows. With `by_distance` the differences are in the units of the clustered
-    rows, because deviations between clusters are too similar in all columns. The map has the same units.
+    rows, because deviations between clusters are too similar in all columns.
     `explained` is the fraction of the squared distances to the mean of all rows that is between clusters,
     None if it is not known.
     """
@@ -79,7 +78,6 @@ class Profile:
     by_distance: bool
     columns: list[ColumnLine]
     clusters: list[ClusterLine]
-    map: tuple[Chart, list[str]] | None
     explained: float | None
 
 
@@ -141,7 +139,6 @@ def profile(
             for j in np.argsort(-(weights @ gaps**2), kind="stable").tolist()
         ],
         clusters=_beside(here, known, around, differs, names),
-        map=_map(here, gaps, weights, names),
         explained=None if not total else float(between.sum() / total),
     )
 
@@ -211,27 +208,3 @@ def _beside(
             )
         )
     return lines
-
-
-def _map(here: Ints, away: Floats, weights: Floats, names: list[str]) -> tuple[Chart, list[str]] | None:
-    """The map of the two directions in which centres differ most, and two main columns of each direction.
-
-    Directions are principal components, weighted by rows. None if centres differ in fewer than two
-    directions.
-    """
-    _, lengths, directions = np.linalg.svd(np.sqrt(weights)[:, np.newaxis] * away, full_matrices=False)
-    if lengths.size < 2 or lengths[1] <= 1e-9 * lengths[0]:
-        return None
-    labels, axes = [], []
-    for axis in range(2):
-        order = np.argsort(-np.abs(directions[axis]), kind="stable")[:2].tolist()
-        directions[axis] *= np.sign(directions[axis, order[0]])  # its sign has no meaning
-        share = lengths[axis] ** 2 / (lengths**2).sum()
-        signed = [("+ " if directions[axis, j] > 0 else "− ") + names[j] for j in order]
-        labels.append(f"{100 * share:.0f} % of the differences")
-        axes.append(" ".join(signed).removeprefix("+ "))
-    numbers = list(map(str, here))
-    shares = zip(numbers, 100 * weights, strict=True)
-    titles = [f"cluster {h}: {share:.3g} % of the rows" for h, share in shares]
-    chart = discs(away @ directions[:2].T, weights, numbers, titles, x_label=labels[0], y_label=labels[1])
-    return chart, axes

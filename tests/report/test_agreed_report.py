@@ -286,6 +286,25 @@ def test_that_copy_says_which_of_its_labels_could_not_be_read(opened, tmp_path):
     assert "<h3>Own rows</h3>" in text
 
 
+@pytest.mark.parametrize("reader", [*NAMES, None])
+def test_a_site_reads_how_many_of_its_own_values_were_missing_and_nobody_elses(opened, tmp_path, reader):
+    if reader is None:
+        told = read_summary(opened.folder / "job.summary.json")
+        page = write_agreed_report(told, opened.agreement, tmp_path / "r.html", name="s.json")
+        text = page.read_text(encoding="utf-8")
+    else:
+        text = own_copy(opened, reader, tmp_path)
+    section = text.split('id="ran"')[1].split("<h2")[0]
+    mean = number_text(opened.prepared()[1].statistics["age"].mean, 4)
+    assert (f"standardised by mean {mean} and deviation" in section) == (reader is not None)
+    assert "standardised by mean and deviation of all rows" in section  # in the paragraph
+    for name in NAMES:
+        lines = (opened.folder / f"{name}.csv").read_text().splitlines()
+        at = [column.casefold() for column in lines[0].split(",")].index("age")
+        missing = sum(not line.split(",")[at] for line in lines[1:])
+        assert (f"{name}: {missing} missing, 0 clipped of {len(lines) - 1}" in section) == (name == reader)
+
+
 @pytest.mark.parametrize("left", [0, 5])
 def test_rows_that_are_no_more_those_of_the_run_leave_it_out_and_say_so(opened, tmp_path, left):
     path = opened.folder / "north.csv"

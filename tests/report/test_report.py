@@ -1,5 +1,6 @@
 """The report as readers get it: complete, self-contained, and rendered by a real browser."""
 
+import platform
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,11 +10,13 @@ import pytest
 from support.browser import drawn
 
 import secfc
+from secfc.prepare import Column, Schema
+from secfc.prepare.statistics import Mode
 from secfc.protocol.job.making import make_job
-from secfc.report.charts import descent
 from secfc.report.learned import who_learned_what
 from secfc.report.notes import notes
 from secfc.report.pooled import compare_with_pooled
+from secfc.report.prepared import prepared_columns
 from secfc.tables.number_texts import number_text
 
 _RNG = np.random.default_rng(4)
@@ -180,16 +183,6 @@ def test_with_membership_privacy_nobody_learns_how_many_rows_a_client_holds():
     assert "how many rows" not in line.what
 
 
-def test_the_curve_has_a_step_down_for_each_tenth_and_the_last_values_on_the_axis():
-    chart = descent([110.0, 20.0, 11.0, 10.1, 10.0, 10.0])
-    heights = [point.y for point in chart.points]
-    assert np.diff(heights) == pytest.approx(
-        [(chart.bottom - chart.top) / 4] * 3 + [heights[4] - heights[3], 0]
-    )
-    assert (heights[0], heights[-1]) == (chart.top, chart.bottom)
-    assert [tick.text for tick in chart.y_ticks] == ["100 %", "10 %", "1 %", "0.1 %", "0"]
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.some(1)
@@ -247,6 +240,7 @@ def test_rows_of_a_party_that_was_left_out_are_not_compared_with_the_pooled_ones
 )
 def test_what_a_reader_must_know_is_noted(changes, told):
     given = {"sizes": [20, 30], "by_party": [[10, 15], [10, 15]], "names": ["a", "b"], "stopped_at": None}
+    given |= {"titles": ["0", "1"]}
     found = notes(**given | changes)
     assert len(found) == len(told)
     assert all(text in note for text, note in zip(told, found, strict=True))
@@ -257,6 +251,128 @@ def test_the_page_names_the_columns_of_the_run(tmp_path):
     frames = [pandas.DataFrame(rows, columns=["age", "<bmi>"]) for rows in PARTIES]
     page = secfc.run(frames, 2, 1, 1, seed=0).report(tmp_path / "a.html").read_text(encoding="utf-8")
     assert "Columns: age, &lt;bmi&gt;." in page
+
+
+def test_names_of_clusters_stand_in_every_table_and_note(tmp_path):
+    small = [np.vstack([rows, [[99.0, 99.0]]]) if j == 0 else rows for j, rows in enumerate(PARTIES)]
+    reveal, limits = secfc.Reveal(centres=[0]), secfc.Limits(reveal_centres=True)
+    start = [[0] * 40 + [1], [0] * 25, [0] * 31]
+    result = secfc.run(small, 2, 1, 1, init=start, disclosure="coded", reveal=reveal, limits=limits)
+    result = result.ordered(0).named(["<usual> rows", "far away"])
+    for party in (None, 0):
+        page = result.report(tmp_path / "a.html", party=party, pooled=small).read_text(encoding="utf-8")
+        text = Reader(page).text
+        assert "cluster far away has 1" in text
+        assert "&lt;usual&gt; rows" in page
+        for section in ("clusters", "profiles" if party == 0 else "distances"):
+            tables = page.split(f'id="{section}"')[1].split("<h2")[0]
+            assert tables.count("far away") >= tables.count("<table")
+        assert "cluster 0" not in text
+    headings = page.split('id="clusters"')[1].split("</thead>")[0]
+    assert headings.index("usual") < headings.index("far away")
+
+
+def test_a_copy_does_not_show_an_order_by_what_its_party_may_not_know(tmp_path):
+    result = secfc.run(PARTIES, 3, 1, 1, seed=0).ordered("size")
+    result.report(tmp_path / "a.html")
+    with pytest.raises(
+        secfc.ParameterError, match="party: party 2 may not know by what clusters were ordered"
+    ):
+        result.report(tmp_path / "b.html", party=1)
+    result.named(["a", "b", "c"]).report(tmp_path / "b.html")
+
+
+@pytest.mark.parametrize("order", ["size", 0])
+def test_pooled_rows_have_the_same_order(tmp_path, order):
+    reveal, limits = secfc.Reveal(centres=[0]), secfc.Limits(reveal_centres=True)
+    result = secfc.run(PARTIES, 3, 1, 1, seed=3, reveal=reveal, limits=limits).ordered(order)
+    found = compare_with_pooled(result, PARTIES)
+    assert found.same_start
+    assert found.same == found.rows
+
+
+def test_the_page_has_a_paragraph_for_a_paper(tmp_path):
+    result = secfc.run(PARTIES, 3, 1, 1, n_init=2, seed=0)
+    text = Reader(result.report(tmp_path / "a.html").read_text(encoding="utf-8")).text
+    for told in (
+        "96 rows of 3 parties were clustered into k = 3 clusters without pooling them.",
+        "Lloyd’s algorithm ran on rows that were rounded to 32 bits",
+        "from the start “k-means++” (the best of 2 starts: ",
+        f"It converged after {result.n_iter} iterations.",
+        "No row had a missing value",
+        "No party was left out.",
+        "with t = 1 and ℓ = 1, disclosure “labels”",
+        f"Software: secfc {secfc.__version__}, python {platform.python_version()}, numpy {np.__version__}.",
+    ):
+        assert told in text
+
+
+def test_who_was_left_out_stands_in_the_paragraph(result, tmp_path):
+    without = replace(result, faults=secfc.Faults(left_out=(2,)))
+    text = Reader(without.report(tmp_path / "a.html", names=NAMES).read_text(encoding="utf-8")).text
+    assert "Exclusions and faults: <south> & co: left out: it vanished" in text
+
+
+@pytest.fixture(scope="module")
+def prepared():
+    columns = [
+        {"name": "age", "unit": "years", "low": 0, "high": 120, "scale": "standardise", "missing": "mean"},
+        {"name": "dose", "low": 1, "high": 50, "log": True, "clip": True},
+        {"name": "smokes", "categories": ["yes", "no"], "missing": "zero"},
+    ]
+    rng = np.random.default_rng(0)
+    tables = []
+    for j in range(3):
+        age = [None if i < j else 20.0 + i for i in range(20)]
+        dose = [90.0 if i < 2 * j else 2.0 for i in range(20)]
+        tables.append(
+            {"age": age, "dose": dose, "smokes": [str(one) for one in rng.choice(["yes", "no"], 20)]}
+        )
+    model = secfc.Prepare(Schema.of({"column": columns}), t=1, names=["north", "south", "west"])
+    return model, model.fit_transform(tables)
+
+
+@pytest.mark.parametrize("consenting", [(), ("south",), ("south", "west")])
+def test_the_page_says_how_columns_were_prepared_and_how_often_at_sites_that_consent(
+    prepared, tmp_path, consenting
+):
+    model, rows = prepared
+    mended = {name: model.mended_[name] for name in consenting}
+    result = secfc.run(rows, 2, 1, 1, seed=0)
+    page = result.report(tmp_path / "a.html", columns=model.preparation_, mended=mended)
+    text = Reader(page.read_text(encoding="utf-8")).text
+    mean = number_text(model.preparation_.statistics["age"].mean, 4)
+    for told in (
+        f"0 to 120 years; standardised by mean {mean} and deviation",
+        "age (standardised by mean and deviation of all rows; missing values become the mean of all rows)",
+        "missing values become the mean of all rows",
+        "57 values of 3 parties",
+        "1 to 50; values beyond the agreed range are moved to its ends; logarithm; not scaled",
+        "one of yes, no; a column of 0 and 1 for each category; a missing category is 0 in all its columns",
+    ):
+        assert told in text
+    counts = {"south": ["1 missing, 0 clipped of 20", "0 missing, 2 clipped of 20"]}
+    counts["west"] = ["2 missing, 0 clipped of 20", "0 missing, 4 clipped of 20"]
+    for name, told in counts.items():
+        assert all((f"{name}: {one}" in text) == (name in consenting) for one in told)
+    assert "north: 0 missing" not in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "told", "text"),
+    [
+        ({"missing": "mode"}, Mode(holders=3, count=9, counts=(2, 7), mode="{b}"), "one of all rows {b}"),
+        ({"missing": "mode"}, None, "becomes the most frequent one of all rows"),
+        ({"missing": "category"}, None, "missing is a category of its own"),
+        ({"drop": "first"}, None, "a column of 0 and 1 for each category but the first"),
+    ],
+)
+def test_what_was_done_with_categories_is_told(changes, told, text):
+    schema = Schema(columns=(Column(name="kind", categories=("a", "{b}"), **changes),))
+    (line,) = prepared_columns(schema, {} if told is None else {"kind": told}, {})
+    assert line.how.startswith("one of a, {b}; a column of 0 and 1")
+    assert line.how.endswith(text)
+    assert "{b}" not in line.rule
 
 
 @pytest.mark.parametrize(

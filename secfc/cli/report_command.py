@@ -1,0 +1,116 @@
+"""`secfc report`: makes the page of a run again from the folder that `secfc run` wrote."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from secfc.agreement.statement import Count, Text
+from secfc.api.result import Result
+from secfc.cli.render import say
+from secfc.cli.run_command import CENTRES, SPREADS, SUMMARY
+from secfc.drivers.costs import Costs
+from secfc.errors import DataError, ParameterError
+from secfc.field.array_types import Floats
+from secfc.kmeans.sets import set_sizes
+from secfc.prepare.column_transform import Preparation
+from secfc.prepare.summary import SUMMARY as PREPARATION
+from secfc.prepare.summary import read_summary
+from secfc.protocol.job.job_options import JobOptions
+from secfc.protocol.job.making import make_job
+from secfc.report.agreed_page import read_means, read_own_labels
+from secfc.report.coordinator_schema import CostsSchema, EndSchema, Part
+from secfc.report.html import VERSIONS, page_of, write_page
+from secfc.tables.outputs import check_report
+from secfc.tables.toml_file import ListOf, TableOf, check_values, read_json
+
+_LABELS = ".labels.csv"
+
+
+class _Party(Part):
+    file: str
+    rows: Count
+    labels: str
+
+
+class _Result(EndSchema):
+    sizes: ListOf[Count]
+
+
+class _Summary(Part):
+    """The used part of a run's summary."""
+
+    run: Text
+    parameters: dict[str, Any]
+    columns: ListOf[str]
+    parties: ListOf[_Party]
+    result: _Result
+    costs: CostsSchema
+    versions: TableOf[Text, Text]
+
+
+def report_folder(
+    folder: Path, out: Path, *, party: str | None, order: str | None, names: str | None
+) -> None:
+    """Write the page. It has everything that the run's page had but what needs rows or distances."""
+    check_report(out)
+    told = check_values(read_json(folder / SUMMARY), _Summary, name=str(folder / SUMMARY))
+    called = [Path(one.labels).name.removesuffix(_LABELS) for one in told.parties]
+    if party is not None and party not in called:
+        raise ParameterError(f"--party: {party!r} is not one of {', '.join(called)}")
+    path = folder / PREPARATION
+    preparation = read_summary(path) if path.is_file() else None
+    result = _result(folder, told, called, preparation)
+    if order is not None:
+        result = result.ordered(order)
+    if names is not None:
+        result = result.named([one.strip() for one in names.split(",")])
+    page = page_of(
+        result,
+        names=[one.file for one in told.parties],
+        columns=preparation,
+        party=None if party is None else called.index(party),
+        versions={name: told.versions[name] for name in VERSIONS if name in told.versions},
+    )
+    say(f"{write_page(page, out)}: written")
+
+
+def _result(folder: Path, told: _Summary, called: list[str], preparation: Preparation | None) -> Result:
+    """The result as far as the folder has it, with means as they were clustered."""
+    known = {one.name for one in fields(JobOptions)}
+    try:
+        job = make_job(**{name: value for name, value in told.parameters.items() if name in known})
+    except TypeError:  # one is missing
+        raise ParameterError(f"{folder / SUMMARY}: parameters: not those of a secfc run") from None
+    if len(called) != job.n:
+        raise DataError(f"{folder / SUMMARY}: parties: {len(called)}, but n is {job.n}")
+    labels = [  # no path leads out of the folder
+        read_own_labels(
+            folder / Path(one.labels).name, job.k, least=-1, rows=one.rows, whose=f"{one.rows} rows"
+        )
+        for one in told.parties
+    ]
+    sizes = told.result.sizes
+    if set_sizes(np.concatenate(labels), job.k).tolist() != sizes:
+        raise DataError(f"{folder}: its labels are not those of {SUMMARY}")
+    opened: dict[str, Floats | None] = {CENTRES: None, SPREADS: None}
+    for kind, change in ((CENTRES, "scale"), (SPREADS, "scale_spreads")):
+        back = None if preparation is None else getattr(preparation, change)
+        for path in [folder / f"{called[client - 1]}.{kind}" for client in job.opened.to]:
+            if opened[kind] is None and path.is_file():  # all that received it have the same
+                opened[kind] = read_means(path, sizes, job.d, back)
+    ended = {name: getattr(told.result, name) for name in EndSchema.model_fields}
+    ended |= {"faults": told.result.faults.faults(), "history": np.array(told.result.history)}
+    return Result(
+        **ended,
+        labels=labels,
+        sizes=np.array(sizes),
+        start=[np.full_like(own, -1) for own in labels],
+        cluster_centers=opened[CENTRES],
+        cluster_std=opened[SPREADS],
+        costs=cast(Costs, told.costs),  # it has all that a page shows
+        columns=tuple(told.columns),
+        job=job,
+        run_id=told.run,
+    )
