@@ -95,7 +95,8 @@ def test_a_job_compares_numbers_of_clusters(made, disclosure):
     assert [one["sizes"] for one in result["compared"]] == sizes
     page = (made.folder / "north.html").read_text()
     assert "3 numbers of clusters were compared, 2 to 4" in page
-    assert f"{choice.best} (told)" in page
+    assert f"k = {choice.best} is recommended: its " in page
+    assert f"The parties have the labels of k = {choice.best}." in page
 
 
 def test_pages_are_written_for_a_party_without_rows_and_not_of_figures_that_cannot_be(made):
