@@ -20,7 +20,14 @@ from secfc.tables.parties import as_parties
 _RNG = np.random.default_rng(7)
 M = 24  # rows of each party: enough for spreads
 ROWS = [np.arange(M)[:, np.newaxis] % 3 * 30.0 + _RNG.integers(0, 5, (M, 2)) for _ in range(5)]
-CONSENT = Limits(reveal_centres=True, reveal_inertia=True, reveal_spread=10, predict=True, reveal_tables=True)
+CONSENT = Limits(
+    reveal_centres=True,
+    reveal_inertia=True,
+    reveal_spread=10,
+    predict=True,
+    reveal_tables=True,
+    describe=2,
+)
 PAGE = Path(__file__).parent.parent / "docs" / "optional.md"
 
 RUNS = {
@@ -45,6 +52,7 @@ RUNS = {
     "centres_epsilon": {"reveal": {"centres": "all", "epsilon": 5.0, "delta": 1e-3}},
     "resamples": {},
     "max_liars": {"max_liars": 1},
+    "describe": {"describe": [np.arange(M) % 5] * 5},
 }
 """The options of `secfc.run` that each feature needs. "predict", "compared" and "resamples" are none."""
 
@@ -70,6 +78,7 @@ JOBS = {
     "centres_epsilon": {"centres_epsilon": 5.0},
     "resamples": {"resamples": 2},
     "max_liars": {"max_liars": 1},
+    "describe": {"described": (0,), "smallest_cell": 2},
 }
 """The parameters of a job with each feature alone."""
 
@@ -150,6 +159,7 @@ def test_features_run_of_which_no_pair_is_in_the_table(names):
     assert all(FEATURES[name](options_of_job) for name in names)
     assert [one.shape for one in outcome.labels] == [(M,)] * 5
     assert (outcome.centres is None) == (not job.opened.to)
+    assert (outcome.table is None) == ("describe" not in names)
     if not NO_ORACLE.intersection(names):
         begun = begun_as(job, outcome.by_party(outcome.start))
         exact = ExactLloyd(3, **begun, step=job.step, tol_moved=job.method.tol_moved)

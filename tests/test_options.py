@@ -45,6 +45,7 @@ DEFAULTS = {
     "max_liars": 0,
     "comparers": None,
     "committee": None,
+    "describe": None,
     "driver": "in-process",
     "threads": None,
     "deadline": None,
@@ -59,7 +60,7 @@ CALLS = {
 }
 """Calls with their record, and their own parameters."""
 
-MOST_PARAMETERS = 24
+MOST_PARAMETERS = 25
 
 
 def defaults(call):
@@ -75,10 +76,10 @@ def without(*names):
     ("call", "expected"),
     [
         (secfc.run, DEFAULTS),
-        (secfc.choose_k, without("committee", "sample_weight")),
+        (secfc.choose_k, without("committee", "sample_weight", "describe")),
         (
             SecureKMeans,
-            without("seed", "ids", "committee", "sample_weight")
+            without("seed", "ids", "committee", "sample_weight", "describe")
             | {"n_clusters": 8, "random_state": None, "warm_start": False},
         ),
     ],

@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -13,11 +13,14 @@ from secfc.field.array_types import Ints
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import check_bool
-from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS, SMALLEST_SPREAD
+from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS, SMALLEST_SPREAD, USUAL_CELL
 from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, RowIds, check_key
 from secfc.sharing.row_checks import as_weights
 from secfc.tables.ids import row_ids
 from secfc.tables.parties import Party, in_order
+
+if TYPE_CHECKING:
+    from secfc.prepare.schema import Schema
 
 
 def limits_of(given: object, members: list[Party]) -> list[Limits]:
@@ -45,6 +48,8 @@ def check_consent(name: str, members: list[Party], limits: list[Limits]) -> None
         consent, option = f"{name}=True", "all"
         if name == "reveal_spread":
             consent, option = f"reveal_centres=True, {name}={SMALLEST_SPREAD}", f"all={SMALLEST_SPREAD}"
+        if name == "describe":
+            consent, option = f"{name}={USUAL_CELL}", "all"
         raise LimitError(
             f"{name}: {', '.join(against)} did not consent; every party must, by "
             f"limits=secfc.Limits({consent}), in a command by --consent {option}; nothing was sent"
@@ -139,6 +144,31 @@ def comparers_of(given: object, n: int) -> tuple[int, ...]:
 
 def _is_position(at: object, count: int) -> TypeGuard[int]:
     return not isinstance(at, bool) and isinstance(at, int | np.integer) and at in range(count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldColumns:
+    """Described columns of a simulated run, if there are some: their schema, and each party's values."""
+
+    schema: "Schema | None" = None
+    values: list[Ints] | None = field(default=None, repr=False)
+    of_job: dict[str, Any] = field(default_factory=dict)  # what the job says of them
+
+
+def described_of(given: Any, members: list[Party], limits: list[Limits]) -> HeldColumns:
+    """The described columns. The largest of the parties' smallest cells applies."""
+    if given is None:
+        return HeldColumns()
+    from secfc.api.describing import columns_of  # noqa: PLC0415 - imports pyarrow only for columns
+
+    tables = in_order("describe", given, members)
+    if not isinstance(tables, list | tuple) or len(tables) != len(members):
+        raise ParameterError(f"describe: a table for each of {len(members)} parties is needed")
+    check_consent("describe", members, limits)
+    schema, values = columns_of(tables, members, limits)
+    smallest = max(own.describe for own in limits if own.describe is not None)
+    of_job = {"described": schema.categories, "smallest_cell": max(smallest, schema.smallest)}
+    return HeldColumns(schema=schema, values=values, of_job=of_job)
 
 
 def smallest_spread(given: object, members: list[Party], limits: list[Limits]) -> int | None:

@@ -244,6 +244,15 @@ class RunOptions(Execution, Revealing, OfData, Starting):
         "with `ids`, given centres or start labels, or opened centres. By default all parties compute.",
     )
 
+    describe: Sequence[Any] | Mapping[str, Any] | None = option(
+        None,
+        "sequence of str, or of one DataFrame or array per party, or dict of them by name, optional",
+        "Columns that are not clustered and are described by cluster (`Result.table1`): names of columns of "
+        "the parties' DataFrames, or other tables with as many rows. Values may be missing; texts are "
+        "categories. Every party must consent by ``limits.describe``. A column is opened only if in each "
+        "cluster t + 2 parties have as many of its values, and no party has fewer but some.",
+    )
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ChooseOptions(RunOptions):

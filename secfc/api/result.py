@@ -79,6 +79,8 @@ class Result(Outcome):
         Messages, bytes and CPU seconds per phase and role.
     columns : tuple of str
         Names of the d columns, if parties gave DataFrames or files; else empty.
+    table : Table1 or None
+        What `table1` gives.
     job : Job
         The public parameters.
     run_id : str

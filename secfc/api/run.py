@@ -16,6 +16,7 @@ from secfc.api.by_party import (
     committee_of,
     comparers_of,
     computing_parties,
+    described_of,
     limits_of,
     membership,
     recipients,
@@ -107,6 +108,7 @@ def run(
     max_liars: int = 0,
     comparers: Sequence[int] | None = None,
     committee: int | Sequence[int] | None = None,
+    describe: Sequence[Any] | Mapping[str, Any] | None = None,
     driver: Driver = "in-process",
     threads: int | None = None,
     deadline: float | None = None,
@@ -160,6 +162,11 @@ def run(
     [[0, 0], [1, 1], [0]]
     """
     options = given_options(locals())
+    if describe is not None:
+        from secfc.api.describing import taken_apart  # noqa: PLC0415 - imports pyarrow only for columns
+
+        parties, tables = taken_apart(parties, describe)
+        options = replace(options, describe=tables)
     try:
         result = run_parties(as_parties(parties), options, k=k, t=t, ell=ell)
         return replace(result, parties=tuple(parties)) if isinstance(parties, Mapping) else result
@@ -222,6 +229,7 @@ def run_outcome(
         warnings.warn(warning, stacklevel=_CALLER)
     with _watched(progress, setup.job) as on_progress:
         outcome = _DRIVERS[options.driver](setup, on_progress)
+    outcome = _with_table(outcome, setup)
     told = []
     if outcome.faults != Faults():
         told.append(described_faults(outcome.faults, setup.job, setup.parties))
@@ -237,6 +245,17 @@ def run_outcome(
     if not isinstance(setup.job.method, Predict):
         _warn_of_empty(np.concatenate(outcome.labels), outcome.k)
     return outcome, setup.job, held
+
+
+def _with_table(outcome: Outcome, setup: Setup) -> Outcome:
+    """The outcome with the table of described columns, if they were opened."""
+    counted, schema = outcome.counted, setup.schema
+    if counted is None or schema is None:
+        return outcome
+    from secfc.prepare.by_cluster import Table1  # noqa: PLC0415 - imports pyarrow only for columns
+
+    names = tuple(setup.names[client - 1] for client in counted.clients)
+    return replace(outcome, table=Table1(schema=schema, counted=counted, parties=names))
 
 
 def by_position(options: RunOptions, members: list[Party]) -> RunOptions:
@@ -310,6 +329,8 @@ def _setup(
     }
     if held is not None:
         agreed["ids_cap"] = held.cap
+    described = described_of(options.describe, members, limits)
+    agreed |= described.of_job
     init_name, agreed["n_init"] = default_start(
         _start_name(init),
         options.n_init,
@@ -361,6 +382,8 @@ def _setup(
         weights=weights,
         ids=None if held is None else held.hashed,
         salt=None if held is None else held.salt,
+        columns=described.values,
+        schema=described.schema,
         names=[member.name for member in members],
         limits=limits,
         deadline=None if deadline is None else float(deadline),

@@ -127,4 +127,5 @@ def run_in_process(
         centres=None if told is None else told.centres,
         deviations=None if told is None else told.deviations,
         resampled=next((client.resampled for client in clients if client.resampled is not None), None),
+        counted=next((client.counted for client in clients if client.counted is not None), None),
     )

@@ -20,6 +20,7 @@ from secfc.drivers.terms import RunTerms
 from secfc.kernels import choose
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.consensus import Resampled
+from secfc.operations.ending.cells import Counted
 from secfc.protocol.job.cases import Union
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
@@ -77,6 +78,7 @@ def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes
     for one in given.values():
         told |= {name: value for name, value in one.result.items() if value is not None}
     resampled = told.pop("resampled", None)
+    counted = told.pop("counted", None)
     return report.outcome(
         received,
         [part.shape[0] for part in setup.rows],
@@ -85,5 +87,6 @@ def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes
         run_id=run,
         lost=coordinator.lost,
         resampled=None if resampled is None else Resampled.of(resampled),
+        counted=None if counted is None else Counted.of(counted),
         **{name: np.array(value) for name, value in told.items()},
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from secfc.errors import ParameterError
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.protocol.gathering import Faults
 from secfc.protocol.job.job import Job
+
+if TYPE_CHECKING:
+    from secfc.prepare.by_cluster import Table1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,7 @@ class Outcome:
     cluster_silhouettes: Floats = field(default_factory=lambda: np.empty(0), repr=False)
     costs: Costs
     columns: tuple[str, ...] = field(repr=False)
+    table: "Table1 | None" = field(repr=False)
     job: Job
     run_id: str
     parties: tuple[str, ...] = field(default=(), repr=False)
@@ -71,6 +75,18 @@ class Outcome:
             for names, labels in zip(self.ids, self.labels, strict=True)
             for name, label in zip(names, labels, strict=True)
         }
+
+    def table1(self) -> "Table1":
+        """The described columns by cluster (`describe` of `secfc.run`).
+
+        Raises
+        ------
+        ParameterError
+            If no columns were described.
+        """
+        if self.table is None:
+            raise ParameterError("describe: no columns were described in this run")
+        return self.table
 
     def cluster_report(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Mean, count and spread of each column in each cluster, if they were revealed.

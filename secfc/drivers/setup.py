@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from math import isfinite, isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from secfc.kernels.threads import Threads, cores
 from secfc.kmeans.clustering import LabelResult, SearchResult
 from secfc.kmeans.consensus import Resampled
 from secfc.kmeans.sets import set_sizes, unreadable
+from secfc.operations.ending.cells import Counted, OwnColumns
 from secfc.protocol.gathering import Faults
 from secfc.protocol.job.cases import Own, Union
 from secfc.protocol.job.job import Job
@@ -26,6 +27,10 @@ from secfc.protocol.job.options import MAX_THREADS
 from secfc.protocol.progress import Progress
 from secfc.protocol.server import Server
 from secfc.psu.tokens import RowIds
+
+if TYPE_CHECKING:  # these modules import libraries that most simulations do not need
+    from secfc.prepare.by_cluster import Table1
+    from secfc.prepare.schema import Schema
 
 OnProgress = Callable[[Progress], None]
 
@@ -57,6 +62,8 @@ class Setup:
     names: list[str]  # names of the clients in errors
     limits: Limits | list[Limits]  # the same for every party, or a list by client
     weights: list[Ints] | None = field(default=None, repr=False)  # by client, if ``job.rows.weighted``
+    columns: list[Ints] | None = field(default=None, repr=False)  # by client, if the job describes columns
+    schema: "Schema | None" = field(default=None, repr=False)  # of these
     # Salt of hashed IDs, for a simulation that can be repeated. None: it follows from the introductions.
     salt: bytes | None = field(default=None, repr=False)
     ids: list[RowIds] | None = field(default=None, repr=False)  # with membership privacy
@@ -86,7 +93,7 @@ class Setup:
         return self.job.names_of(self.names)
 
     def input_of(self, party: int) -> dict[str, Any]:
-        """Rows, start labels, weights, row IDs and limits of a party, as arguments of `Client`."""
+        """Rows, start labels, weights, row IDs, columns and limits of a party, as arguments of `Client`."""
         rows = self.rows if self.committee is None else None
         given = {"rows": rows, "start": self.starts, "weights": self.weights, "ids": self.ids}
         own: dict[str, Any] = {
@@ -95,6 +102,8 @@ class Setup:
         }
         if own["rows"] is None:
             own["rows"] = np.empty((0, self.job.d))
+        columns = None if self.columns is None or party > self.job.n else self.columns[party - 1]
+        own["columns"] = None if columns is None else OwnColumns(values=columns)
         return own | {"limits": self.limits_of(party)}
 
 
@@ -144,6 +153,10 @@ class Outcome(Figures):
     centres: Floats | None = field(default=None, repr=False)  # shape (k, d), if revealed to a client
     deviations: Floats | None = field(default=None, repr=False)  # likewise
     resampled: Resampled | None = None  # as clients learned it
+    counted: Counted | None = field(default=None, repr=False)  # if columns were described
+    table: "Table1 | None" = field(
+        default=None, repr=False
+    )  # likewise, once a caller who knows names made it
     lost: dict[int, SecFCError] = field(default_factory=dict)  # clients whose process ended or broke, and why
     unreadable: dict[int, str] = field(default_factory=dict)
 
@@ -228,6 +241,7 @@ class ServerReport(Figures):
         centres: Floats | None = None,
         deviations: Floats | None = None,
         resampled: Resampled | None = None,
+        counted: Counted | None = None,
         lost: Mapping[int, SecFCError] | None = None,
     ) -> Outcome:
         """The outcome: labels as clients `received` them, and the server's for the others.
@@ -265,6 +279,7 @@ class ServerReport(Figures):
             centres=centres,
             deviations=deviations,
             resampled=resampled,
+            counted=counted,
             lost=dict(lost or {}),
             unreadable={j: told for j, one in received.items() if (told := unreadable(one))},
             **{one.name: getattr(self, one.name) for one in fields(Figures)},

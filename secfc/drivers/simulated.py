@@ -17,6 +17,7 @@ from secfc.drivers.taking import TakingPart
 from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import logger
 from secfc.errors import SecFCError
+from secfc.operations.ending.cells import OwnColumns
 from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
@@ -78,6 +79,7 @@ class SimulatedParty(TakingPart):
                 limits=Limits(**given["limits"]),
                 start=arrays.pop("start", None),
                 weights=arrays.pop("weights", None),
+                columns=None if "columns" not in arrays else OwnColumns(values=arrays.pop("columns")),
                 salt=None if given["salt"] is None else bytes.fromhex(given["salt"]),
                 ids=ids,
                 deposits=None if given["call"] is None else self._taken(given["call"]),
@@ -109,13 +111,14 @@ class SimulatedParty(TakingPart):
             return {}, []
         opened = {"centres": client.centres, "deviations": client.deviations}
         of_resamples = None if client.resampled is None else client.resampled.to_dict()
+        counted = None if client.counted is None else client.counted.to_dict()
         sealed = client.sealed_labels
         of_rows = client.labels if sealed is None else np.frombuffer(sealed, dtype=np.uint8)
         found: list[NDArray[Any]] = [of_rows]
         if client.union_rows is not None:
             found.append(client.union_rows)
         told = {name: None if one is None else one.tolist() for name, one in opened.items()}
-        return told | {"resampled": of_resamples}, found
+        return told | {"resampled": of_resamples, "counted": counted}, found
 
     def ending(self, error: SecFCError) -> str:
         """How the run ended, by an error of this party."""
@@ -133,6 +136,7 @@ def give(stream: BinaryIO, setup: Setup, number: int, *, roster: Roster, key: by
         "digests": None if ids is None else ids.digests,
         "start": own["start"],
         "weights": own["weights"],
+        "columns": None if own["columns"] is None else own["columns"].values,
     }
     if committee is not None:
         for name, octets in (("keys", committee.call.keys), ("deposits", deposits)):

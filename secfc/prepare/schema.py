@@ -319,6 +319,11 @@ class Schema:
         return found
 
     @property
+    def categories(self) -> tuple[int, ...]:
+        """How many categories each column has; 0 for one of numbers or dates."""
+        return tuple(len(column.categories) for column in self.columns)
+
+    @property
     def opened(self) -> tuple[Column, ...]:
         """Columns whose statistics are opened, in order."""
         return tuple(column for column in self.columns if column.opens)

@@ -16,13 +16,8 @@ from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Ints
 from secfc.field.residues import MAX_ROWS
+from secfc.operations.beginning.totals import STEPS, are_possible, moments
 from secfc.prepare.schema import Column
-
-STEPS = 1 << 28
-"""Steps of a column's range."""
-
-_HALF = 32
-_LOW_HALF = (1 << _HALF) - 1
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -51,10 +46,7 @@ def of_column(values: Floats | Ints, column: Column) -> Contribution:
         places = np.minimum(given * column.bins // STEPS, column.bins - 1)
         counts = np.bincount(places, minlength=column.bins)
         return Contribution(count=given.size, numbers=tuple(counts.tolist()))
-    squares = given * given  # at most 2**56
-    # 2**29 high halves below 2**25 and low halves below 2**32 fit int64.
-    high, low = int((squares >> _HALF).sum()), int((squares & _LOW_HALF).sum())
-    return Contribution(count=given.size, numbers=(given.size, int(given.sum()), (high << _HALF) + low))
+    return Contribution(count=given.size, numbers=moments(given))
 
 
 def opened(totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Opened":
@@ -103,13 +95,7 @@ class Statistics:
     def of(cls, totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Statistics":
         """The statistics from all parties' totals, the same floats everywhere; CheatError if impossible."""
         count, total, squares = totals
-        # 0 <= s <= STEPS, so s**2 <= STEPS s. The last condition is the Cauchy-Schwarz inequality.
-        if not (
-            _can_be(count, holders, smallest)
-            and total <= count * STEPS
-            and total <= squares <= STEPS * total
-            and total * total <= count * squares
-        ):
+        if not (_can_be(count, holders, smallest) and are_possible(count, total, squares)):
             raise _impossible(column)
         low, high = column.ends
         width = Fraction(high) - Fraction(low)

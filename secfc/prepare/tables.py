@@ -40,6 +40,7 @@ class Checked:
     clipped: dict[str, int]  # how many values were moved to an end of the range, for columns with some
     missing: dict[str, int]  # how many are missing, likewise
     unlisted: tuple[str, ...] = field(default=(), repr=False)  # the party's other columns, which are not used
+    counts_missing: bool = False  # missing values are counted, whatever the schema says of them
 
     @property
     def mended(self) -> dict[str, Any]:
@@ -82,12 +83,25 @@ def as_table(given: Any, name: str) -> pa.Table:
     return pa.table(columns, names=normal_all(found))
 
 
-def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str] = ()) -> Checked:
-    """The agreed columns of a party's table. `others`, such as row IDs, must exist but are not prepared."""
+def checked(
+    table: pa.Table, schema: Schema, *, name: str, others: Sequence[str] = (), counts_missing: bool = False
+) -> Checked:
+    """The agreed columns of a party's table. `others`, such as row IDs, must exist but are not prepared.
+
+    Columns that are described have missing values that are counted, not refused.
+    """
     problems = _problems_of_names(table, schema, others)
     listed = {*(column.name for column in schema.columns), *others}
     unlisted = tuple(name for name in dict.fromkeys(table.column_names) if name not in listed)
-    done = Checked(rows=table.num_rows, numbers={}, categories={}, clipped={}, missing={}, unlisted=unlisted)
+    done = Checked(
+        rows=table.num_rows,
+        numbers={},
+        categories={},
+        clipped={},
+        missing={},
+        unlisted=unlisted,
+        counts_missing=counts_missing,
+    )
     commas = (table.schema.metadata or {}).get(DECIMAL) == b","
     for column in schema.columns:
         if table.column_names.count(column.name) == 1:
@@ -154,7 +168,7 @@ def _take_numbers(values: pa.ChunkedArray, column: Column, where: str, done: Che
     missing, low, high = np.isnan(numbers), *column.range
     infinite = np.isinf(numbers)
     outside = ~missing & ~infinite & ~((numbers >= low) & (numbers <= high))
-    if missing.any() and column.missing == "refuse":
+    if missing.any() and column.missing == "refuse" and not done.counts_missing:
         tell(Code.MISSING_VALUE, f"{where} misses {_rows(missing, 'values')}")
     if infinite.any():
         tell(Code.MISSING_VALUE, f"{where} has {_rows(infinite, 'infinite values')}")
@@ -202,7 +216,7 @@ def _take_categories(values: pa.ChunkedArray, column: Column, where: str, done: 
         hint = f"; {in_case} differ from one in upper and lower case alone" if in_case else ""
         unknown_rows = _rows(unknown, "values outside the agreed categories")
         tell(Code.UNKNOWN_CATEGORY, f"{where} has {unknown_rows}{hint}")
-    if missing.any() and column.missing == "refuse":
+    if missing.any() and column.missing == "refuse" and not done.counts_missing:
         tell(Code.MISSING_VALUE, f"{where} misses {_rows(missing, 'values')}")
     done.categories[column.name] = found
     _count(done, column, missing=int(missing.sum()), clipped=0)

@@ -19,6 +19,7 @@ from secfc.kmeans.sets import rows_hidden_among
 from secfc.operations.beginning.deposited import HeldDeposits
 from secfc.operations.beginning.rows import SharedRows
 from secfc.operations.beginning.totals import Addends, Totals
+from secfc.operations.ending.cells import Counted, OwnColumns
 from secfc.protocol.job.cases import Deposited, Predict, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
@@ -55,7 +56,8 @@ class Client:
     gives both. In a simulation that `repeats`
     what is drawn in secret follows from the job's seed; in an agreed run it never does. Errors call this
     party `name`, and a party with too many rows by its name in `names`, of all parties in order.
-    Where owners hold the rows, `deposits` are what it has of them. Clients of one process share `secrets`.
+    Where owners hold the rows, `deposits` are what it has of them. A client of a job that describes columns
+    has its own `columns`. Clients of one process share `secrets`.
 
     Raises DataError for unusable rows, ParameterError if the roster has another key for it or a helper has
     rows, LimitError if its limits forbid the job.
@@ -77,6 +79,8 @@ class Client:
         Sizes, or weights, of clusters that were opened to it with centres.
     resampled : Resampled or None
         How partitions of resamples overlap, which all clients learn.
+    counted : Counted or None
+        What was opened of described columns, once the run has ended.
     round : int
         Number of the round, from 1.
     moved : int or None
@@ -95,6 +99,7 @@ class Client:
     deviations: Floats | None = None
     opened_sizes: Ints | None = None
     resampled: Resampled | None = None
+    counted: Counted | None = None
     round: int = 0
     moved: int | None = None
     inertia: float | None = None
@@ -120,6 +125,7 @@ class Client:
         allocate: Allocate = in_memory,
         kernels: Choose = choose,
         deposits: HeldDeposits | None = None,
+        columns: OwnColumns | None = None,
         secrets: PairSecrets | None = None,
         repeats: bool = False,
     ) -> None:
@@ -144,13 +150,14 @@ class Client:
             if weights is not None:
                 check_weights(weights, name=name, m=m)
             _check_ids(ids, name=name, m=m, job=job)
+            _check_columns(columns, name=name, m=m, job=job)
         self.number, self._job, self._session = number, job, session
         self._limits, self._name, self._names = limits, name, names
         self._masks, self._salt, self._allocate, self._kernels = masks, salt, allocate, kernels
         self._deposits, self._repeats, self._sizes = deposits, repeats, Sizes(job)
         # Rows, labels, IDs and the handshake with its private key are dropped with the plan.
         self._rows: Floats | Addends | None = rows
-        self._ids, self._labels = ids, start if job.hides_start else None
+        self._ids, self._labels, self._columns = ids, start if job.hides_start else None, columns
         told = None if start is None else job.told_start(start)
         self.handshake: Handshake | None = Handshake(
             session=session,
@@ -291,6 +298,7 @@ class Client:
             repeats=self._repeats,
             labels=self._labels,
             smallest=max(one.smallest for one in present.values()),
+            columns=self._columns,
         )
         planned = planned_rows(job, layout)
         try:
@@ -311,7 +319,7 @@ class Client:
             channels=channels,
         )
         self.planned, self._steps = planned, steps
-        self.handshake = self._rows = self._ids = self._labels = None
+        self.handshake = self._rows = self._ids = self._labels = self._columns = None
         return self._begin(steps)
 
     def _check_present(self, present: Mapping[int, Introduction]) -> None:
@@ -376,6 +384,7 @@ class Client:
             if found.opened is not None:
                 self.centres, self.deviations = found.opened.centres, found.opened.deviations
                 self.opened_sizes = found.opened.sizes
+            self.counted = found.counted
         return messages
 
     def _refuse_without(self, kind: str, client: int) -> None:
@@ -459,6 +468,14 @@ def _checked(rows: Floats | Addends, *, name: str, job: Job) -> Floats | Addends
         return made
 
     return replace(addends, rows_of=rows_of)
+
+
+def _check_columns(columns: OwnColumns | None, *, name: str, m: int, job: Job) -> None:
+    """Raise ParameterError unless a client of m rows has the columns that the job describes."""
+    described = job.opened.described
+    right = columns is None if described is None else columns is not None and columns.check(described, m=m)
+    if not right:
+        raise ParameterError(f"{name}: a value of each row in each described column is needed, or no column")
 
 
 def _check_ids(ids: RowIds | None, *, name: str, m: int, job: Job) -> None:

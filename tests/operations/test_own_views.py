@@ -3,6 +3,7 @@
 Signs are tested in `test_hidden_signs.py`, because their masks are bits.
 """
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -14,9 +15,11 @@ from support.sweeps import sweep
 from secfc.kmeans.program import lloyd
 from secfc.kmeans.score import INERTIA, SCORE
 from secfc.operations.beginning.plus_plus import Candidates, best_of, drawn_rows
+from secfc.operations.beginning.rows import SharedRows
 from secfc.operations.beginning.totals import sums_over_clients
 from secfc.operations.ending import best, inertia
 from secfc.operations.ending.best import best_start
+from secfc.operations.ending.cells import opened_cells
 from secfc.operations.ending.fit import scores_of
 from secfc.operations.ending.inertia import opened_first_bits
 from secfc.operations.ending.large_enough import lacking
@@ -31,6 +34,8 @@ from secfc.operations.secure import Secure
 from secfc.operations.signs import shared_bits
 from secfc.operations.sums import Sums, moved_below, public_sets, summed
 from secfc.operations.to_owners import to_owners
+from secfc.protocol.job.cases import Described
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.random_sharings import random_sharings
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.rows import answers_of
@@ -125,6 +130,48 @@ def of_clients(code, coalition, rng):
     return [given(first), given(second)]
 
 
+def describes(me, own):
+    """One column of one cluster, in one segment: a bit of holding, one of a small part, and a number."""
+    me.code = replace(me.code, ell=1)
+    layout = Layout((1,) * me.code.n)
+    shared = SharedRows(rows=None, layout=layout, lost=(), cheats={}, unread=())
+    return (yield from opened_cells(me, shared, me.roles.holders, own, Described((), 2), 1))
+
+
+def with_bits(changed):
+    """Numbers as below, with bits that `changed` gives of both worlds' bits and of two others."""
+
+    def made(code, coalition, rng):
+        bits = np.array([[[1, 0]] * code.n] * 2)
+        changed(*bits, *[j - 1 for j in range(1, code.n + 1) if j not in coalition][:2])
+        given = of_clients(code, coalition, rng)
+
+        def give(world, at):
+            def own(me):
+                return [*world[me.number - 1].tolist(), int(at(me)[0, 0, 0])] if me.holds else None
+
+            return own
+
+        return [give(*one) for one in zip(bits, given, strict=True)]
+
+    return made
+
+
+def all_hold(first, second, one, other):
+    """In both worlds."""
+
+
+def one_is_small(first, second, one, other):
+    """In the first world one has a small part, in the second too few hold the column."""
+    first[one] = 0, 1
+    second[other] = 0, 0
+    second[one] = 0, 0
+
+
+def another_is_small(first, second, one, other):
+    first[one], second[other] = (0, 1), (1, 1)
+
+
 def tells(me, labels):
     return (yield from to_owners(me, labels, {j: slice(j - 1, j) for j in (1, 2, 3)}))
 
@@ -209,6 +256,9 @@ CASES = {
     "inertia": (opens_inertia, shared([4], [5], spread=in_first)),  # both begin with 1, 0
     "to owners": (tells, of_others),
     "totals": (adds_up, of_clients),
+    "cells": (describes, with_bits(all_hold)),
+    "a small part": (describes, with_bits(one_is_small)),
+    "another small part": (describes, with_bits(another_is_small)),
     # Labels 1, 0, 0 and then 0, 0, 1; in the second world 0, 1, 0 and then 1, 0, 0.
     "iteration": (iterates, rows([-4, -3, -1], [-4, -3, 1])),
     "centres": (to_all, sets(2, [0, 0, 1], [1, 0, 0]), rows([3, 5, 2], [2, 5, 3])),
@@ -219,7 +269,7 @@ CASES = {
     "too small": (are_enough, sets(2, [0, 1, 0, 1], [1, 0, 0, 1])),
 }
 QUICK = ("reduced", "opened", "masked", "shared bits", "to owners")
-LONG = ("refilled", "iteration", "scores", "best")
+LONG = ("refilled", "iteration", "scores", "best", "a small part", "another small part")
 
 
 EVERY = [
@@ -275,6 +325,22 @@ def test_one_holder_more_sees_something(shape):
     code = Codewords(n=n, t=t, ell=ell, primes=(P,))
     roles = {"dealer": 1, "first": n + 1, "second": n + 2}
     assert told_apart(code, {n + 1, *range(1, t + 2)}, roles, reduced, [wide(X, Y)]) is not None
+
+
+def test_another_table_is_seen_by_clients():
+    """The method finds what is opened: whether the column passes, and its total."""
+    code, inputs = Codewords(n=5, t=1, ell=1, primes=(P,)), with_bits(all_hold)
+
+    def of_others(code, coalition, rng):
+        first, _ = inputs(code, coalition, rng)
+        return [first, lambda me: [*first(me)[:2], first(me)[2] + (me.number == 5)] if me.holds else None]
+
+    def not_passing(code, coalition, rng):
+        first, second = inputs(code, coalition, rng)
+        return [first, lambda me: [1, me.number == 5, second(me)[2]] if me.holds else None]
+
+    for given in (of_others, not_passing):
+        assert told_apart(code, {0, 1}, roles_of(5), describes, [given]) is not None
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ from secfc.sharing.shared import Shared
 
 P = 17
 END = 1000  # after all steps
-NO_NUMBERS = ("root", "has bits")  # digests of salted pieces, and a constant
+NO_NUMBERS = ("root", "roots", "refused", "refusals", "has bits")  # digests of salted pieces, and constants
 
 
 def stand_in(monkeypatch):

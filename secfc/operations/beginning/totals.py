@@ -17,7 +17,7 @@ import numpy as np
 
 from secfc.errors import CheatError, ParameterError
 from secfc.errors.codes import Code
-from secfc.field.array_types import Floats
+from secfc.field.array_types import Floats, Ints
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
 from secfc.operations.beginning.alike import all_have
@@ -30,10 +30,16 @@ from secfc.sharing.codewords import Codewords
 TOTAL_PRIMES = 5
 """Their product has 120 bits. Sums of 2**29 squares of 2**28 need only 86 bits."""
 
-_PRIMES = tuple(prime.p for prime in PRIMES[:TOTAL_PRIMES])
+PRIMES_OF_TOTALS = tuple(prime.p for prime in PRIMES[:TOTAL_PRIMES])
 
-LIMIT = prod(_PRIMES)
+LIMIT = prod(PRIMES_OF_TOTALS)
 """Totals are below this, since each of n numbers is below LIMIT // n."""
+
+STEPS = 1 << 28
+"""The largest number of which moments are added up. Of m < 2**29 rows sums of squares are below 2**85."""
+
+_HALF = 32
+_LOW_HALF = (1 << _HALF) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,19 +66,39 @@ class Addends:
     rows_of: Callable[[Totals], Floats] = field(repr=False)
 
 
+def moments(numbers: Ints) -> tuple[int, int, int]:
+    """The count, the sum and the sum of squares of numbers from 0 to `STEPS`."""
+    squares = numbers * numbers  # at most 2**56
+    # 2**29 high halves below 2**25 and low halves below 2**32 fit int64.
+    high, low = int((squares >> _HALF).sum()), int((squares & _LOW_HALF).sum())
+    return numbers.size, int(numbers.sum()), (high << _HALF) + low
+
+
+def are_possible(count: int, total: int, squares: int) -> bool:
+    """Whether integers from 0 to `STEPS` can have these moments."""
+    # 0 <= s <= STEPS, so s <= s**2 <= STEPS s, and s**2 has the parity of s. The last condition is the
+    # Cauchy-Schwarz inequality.
+    return (
+        total <= count * STEPS
+        and total <= squares <= STEPS * total
+        and (squares - total) % 2 == 0
+        and total * total <= count * squares
+    )
+
+
 def totals_of(me: Party, sizes: Sequence[int], own: Addends | None) -> Generator[None, None, Totals | None]:
     """The totals of columns of which each has so many numbers; None at parties that are no clients."""
     (holders,) = yield from me.together([_holders(me, len(sizes), own)])
     if own is not None:
         own.check(holders)
     of_run, length = me.code, sum(sizes)
-    me.code = Codewords(n=of_run.n, t=of_run.t, ell=1, primes=_PRIMES)
+    me.code = Codewords(n=of_run.n, t=of_run.t, ell=1, primes=PRIMES_OF_TOTALS)
     segments = None if own is None else _segments(own, length, of_run.n)
     opened = yield from sums_over_clients(me, segments, length)
     me.code = of_run
     if opened is None:
         return None
-    radix = MixedRadix(_PRIMES)
+    radix = MixedRadix(PRIMES_OF_TOTALS)
     numbers = tuple(map(int, radix.integers(radix.digits(opened[:, 0]))))
     return Totals(holders=holders, numbers=numbers)
 
@@ -111,4 +137,4 @@ def _holders(me: Party, columns: int, own: Addends | None) -> Half:
 def _segments(own: Addends, length: int, n: int) -> Floats:
     if len(own.numbers) != length or not all(0 <= number < LIMIT // n for number in own.numbers):
         raise ParameterError(f"numbers: {length} whole numbers from 0 are needed, each in range")
-    return np.array([[[number % p for number in own.numbers]] for p in _PRIMES], dtype=np.float64)
+    return np.array([[[number % p for number in own.numbers]] for p in PRIMES_OF_TOTALS], dtype=np.float64)

@@ -158,14 +158,43 @@ class Noise:
     delta: float
 
 
+@dataclass(frozen=True)
+class Described:
+    """Columns that are not clustered and are described by cluster, to all clients.
+
+    `categories` is the number of categories of each, 0 for a column of numbers. A cell is a column in a
+    cluster. Parties of which each has `smallest` rows with a value in it hold a cell.
+    """
+
+    categories: tuple[int, ...]
+    smallest: int
+
+    @property
+    def columns(self) -> int:
+        """Number of columns, with the rows themselves."""
+        return 1 + len(self.categories)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many numbers are opened of a cell, by column: the first is the number of rows."""
+        return 1, *(categories or 3 for categories in self.categories)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers are opened of a cluster."""
+        return sum(self.widths)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Centres:
     """What is opened at the end to the clients `to`, ascending; every client must consent (`Limits`).
 
     Centres, with noise if there is `noise`. With `spread` also the spread of each column in each cluster,
-    which must have at least so many rows that are not a recipient's own.
+    which must have at least so many rows that are not a recipient's own. With `described` all clients learn
+    a table of these columns.
     """
 
     to: tuple[int, ...] = ()
     spread: int | None = None
     noise: Noise | None = None
+    described: Described | None = None

@@ -9,6 +9,7 @@ from secfc.protocol.job.cases import (
     Coded,
     Compare,
     Deposited,
+    Described,
     Disclosed,
     LabelsOnly,
     Method,
@@ -43,6 +44,10 @@ class JobOptions(AgreedClustering, CentreNoise, Resampling):
         The fields of `Deposited`. None: the clients hold the rows.
     totals : tuple of int
         As in `Own`. Only where the clients hold the rows, and without row IDs.
+    described : tuple of int
+        The `categories` of `Described`; () describes no column.
+    smallest_cell : int, optional
+        The `smallest` of `Described`.
     """
 
     n: int
@@ -63,6 +68,8 @@ class JobOptions(AgreedClustering, CentreNoise, Resampling):
     deposits: str | None = None
     weighted: bool = False
     totals: tuple[int, ...] = ()
+    described: tuple[int, ...] = ()
+    smallest_cell: int | None = None
 
 
 def job_of(options: JobOptions) -> Job:
@@ -117,6 +124,8 @@ def as_options(job: Job) -> dict[str, Any]:
         deposits=job.rows.digest if isinstance(job.rows, Deposited) else None,
         weighted=job.rows.weighted,
         totals=job.rows.totals,
+        described=() if opened.described is None else opened.described.categories,
+        smallest_cell=None if opened.described is None else opened.described.smallest,
     )
     return asdict(found)
 
@@ -155,4 +164,9 @@ def _opened(options: JobOptions) -> Centres:
     noise = None
     if options.centres_epsilon is not None and options.centres_delta is not None:
         noise = Noise(float(options.centres_epsilon), float(options.centres_delta))
-    return Centres(to=tuple(options.reveal_to), spread=options.reveal_spread, noise=noise)
+    described = None
+    if options.described and options.smallest_cell is not None:
+        described = Described(tuple(options.described), options.smallest_cell)
+    return Centres(
+        to=tuple(options.reveal_to), spread=options.reveal_spread, noise=noise, described=described
+    )

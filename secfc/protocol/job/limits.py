@@ -7,7 +7,7 @@ from secfc.errors import LimitError, ParameterError
 from secfc.errors.codes import Code
 from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.job import Job
-from secfc.protocol.job.making import check_smallest_spread
+from secfc.protocol.job.making import check_smallest_cell, check_smallest_spread
 from secfc.protocol.job.options import check_bool, check_positive, check_share
 from secfc.protocol.job.row_layout import Layout
 
@@ -65,6 +65,9 @@ class Limits:
     reveal_spread : int, optional
         The smallest number of other parties' rows, 10 or more, in a cluster whose spread the party consents
         to open. The consent covers the inertia too. None, the default, is no consent.
+    describe : int, optional
+        The smallest number of the party's own rows, 2 or more, in a cell of a table for which it consents to
+        describe columns by cluster. None, the default, is no consent.
 
     Notes
     -----
@@ -82,6 +85,7 @@ class Limits:
     predict: bool = False
     reveal_tables: bool = False
     reveal_spread: int | None = None
+    describe: int | None = None
 
     def __post_init__(self) -> None:
         check_positive("limits.smallest_set", self.smallest_set)
@@ -95,6 +99,8 @@ class Limits:
             check_share("limits.largest_share", self.largest_share)
         if self.reveal_spread is not None:
             check_smallest_spread("limits.reveal_spread", self.reveal_spread)
+        if self.describe is not None:
+            check_smallest_cell("limits.describe", self.describe)
 
     def enforce(self, job: Job, *, client: int, smallest: int, round_: int) -> None:
         """Raise LimitError if a round has too small a set or its number is too large."""
@@ -155,6 +161,7 @@ class Limits:
             ("predict", isinstance(job.method, Predict), "predicting"),
             ("reveal_tables", job.method.resamples, "revealing tables of resamples"),
             ("reveal_spread", job.opened.spread, "revealing spreads"),
+            ("describe", job.opened.described, "describing columns by cluster"),
         ):
             if asked and not getattr(self, limit):
                 raise LimitError(f"{name} does not consent to {what} (limits.{limit})", code=Code.NO_CONSENT)
@@ -162,6 +169,13 @@ class Limits:
             raise LimitError(
                 f"{name} consents to revealing spreads of clusters of at least {self.reveal_spread} rows "
                 f"(limits.reveal_spread), but the job has {job.opened.spread}",
+                code=Code.NO_CONSENT,
+            )
+        described = job.opened.described
+        if described is not None and described.smallest < (self.describe or 0):
+            raise LimitError(
+                f"{name} consents to describing columns by cells of at least {self.describe} rows "
+                f"(limits.describe), but the job has {described.smallest}",
                 code=Code.NO_CONSENT,
             )
 

@@ -33,6 +33,7 @@ from secfc.protocol.job.thresholds import (
     MAX_CLUSTERS,
     MAX_ROUNDS,
     MAX_TABLED,
+    SMALLEST_CELL,
     SMALLEST_SPREAD,
     fitting,
 )
@@ -59,6 +60,7 @@ FEATURES: dict[str, Callable[[JobOptions], bool]] = {
     "centres_epsilon": lambda given: given.centres_epsilon is not None,
     "resamples": lambda given: given.resamples > 0,
     "max_liars": lambda given: given.max_liars > 0,
+    "describe": lambda given: bool(given.described),
 }
 """Features by name, and whether a job has one. "compared" is `secfc.choose_k`."""
 
@@ -106,6 +108,13 @@ APART = {
     ("resamples", "predict"): "a prediction moves no centre",
     ("resamples", "init by labels or centres"): "each resample has starts of its own",
     ("resamples", "centres_epsilon"): "tables tell sizes of clusters, and of changed ones, without noise",
+    ("describe", "disclosure 'coded'"): "the server learns all labels, and whose rows it can tell apart",
+    ("describe", "ids"): "nobody may know whose rows are in a table",
+    ("describe", "committee"): "owners know their labels only after the run",
+    ("describe", "sample_weight"): "a table counts rows",
+    ("describe", "predict"): "a prediction opens nothing of other rows",
+    ("describe", "compared"): "owners learn labels of one k alone",
+    ("describe", "centres_epsilon"): "the table is told without noise",
 }
 """Pairs that do not go together, with the reason."""
 
@@ -156,6 +165,7 @@ def _check_values(given: JobOptions) -> None:
     """Raise ParameterError unless all values are in their ranges and come with what they need."""
     _check(_of_numbers(given), _of_step(given), _of_compared(given), _of_predict(given))
     _check(_of_deposits(given), _of_totals(given), _of_spread(given), _of_noise(given), _of_resamples(given))
+    _check(_of_described(given))
 
 
 def _check_job(job: Job) -> None:
@@ -172,6 +182,13 @@ def check_smallest_spread(name: str, value: object) -> None:
             f"{name}: at least {SMALLEST_SPREAD} rows are needed, because sums of fewer rows disclose them; "
             f"{value} was given"
         )
+
+
+def check_smallest_cell(name: str, value: object) -> None:
+    """Raise ParameterError unless a value is an integer of at least `SMALLEST_CELL`."""
+    check_positive(name, value)
+    if isinstance(value, int) and value < SMALLEST_CELL:
+        raise ParameterError(f"{name}: at least {SMALLEST_CELL} rows are needed in a cell, {value} was given")
 
 
 def _check(*rules: _Rules) -> None:
@@ -240,6 +257,16 @@ def _of_spread(given: JobOptions) -> _Rules:
     check_smallest_spread("reveal_spread", given.reveal_spread)
     text = "reveal_spread: only with reveal_centres; the same parties receive the spreads"
     yield not given.reveal_to, text
+
+
+def _of_described(given: JobOptions) -> _Rules:
+    both = "describe: described columns and the smallest cell are needed, or none"
+    yield bool(given.described) != (given.smallest_cell is not None), both
+    for categories in given.described:
+        wrong = isinstance(categories, bool) or not isinstance(categories, int) or categories < 0
+        yield wrong, f"describe: numbers of categories are needed, {categories!r} was given"
+    if given.smallest_cell is not None:
+        check_smallest_cell("describe", given.smallest_cell)
 
 
 def _of_noise(given: JobOptions) -> _Rules:

@@ -10,6 +10,12 @@ from secfc.protocol.job.options import AUTO, Auto, Disclosure
 SMALLEST_SPREAD = 10
 """Fewest rows of others in a cluster whose spread is opened (docs/decisions/021-centres-by-consent.md)."""
 
+SMALLEST_CELL = 2
+"""Fewest rows with which a party holds a cell of a table: its part of the sum is not one row."""
+
+USUAL_CELL = 5
+"""The smallest cell of a consent for which nobody names another number."""
+
 COMPARERS = 3  # a dealer and two evaluators
 MAX_CLIENTS = TWO_ADIC_ORDER
 MAX_CLUSTERS = (1 << 16) - 1

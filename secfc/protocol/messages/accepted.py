@@ -20,6 +20,7 @@ from secfc.operations.beginning.totals import TOTAL_PRIMES
 from secfc.operations.checking.check import most_numbers as most_checked
 from secfc.operations.decoding.distances import rows_at_once as rows_answered
 from secfc.operations.ending.fit import most_looked_up
+from secfc.operations.opening import MULTIPLES
 from secfc.operations.signs import rows_at_once
 from secfc.protocol.job.cases import Coded, Union
 from secfc.protocol.job.job import Job
@@ -153,7 +154,19 @@ def most_step_bytes(job: Job, rows: int, primes: int) -> int:
     """
     united = 3 * _PART if isinstance(job.rows, Union) else 0
     totalled = 2 * most_piece_bytes(job.n, TOTAL_PRIMES, sum(job.rows.totals))
-    return _LETTERS + max(united, totalled, _most_shared_bytes(job, rows, primes))
+    return _LETTERS + max(united, totalled, _most_described_bytes(job), _most_shared_bytes(job, rows, primes))
+
+
+def _most_described_bytes(job: Job) -> int:
+    """The same of the steps that describe columns: numbers of all clients are dealt, and bits compared."""
+    described = job.opened.described
+    if described is None:
+        return 0
+    cells = described.columns * job.k
+    dealt = most_piece_bytes(job.n, TOTAL_PRIMES, 2 * cells + described.numbers * job.k)
+    bits = max(LEAST, 2 * MULTIPLES * job.n * cells)
+    compared = packed_bytes((1, bits, 1)) + most_dealt_bytes(cells, 2, 1)
+    return 2 * dealt + 2 * most_piece_bytes(job.n, 1, bits) + 2 * compared
 
 
 def _most_shared_bytes(job: Job, rows: int, primes: int) -> int:
@@ -195,6 +208,8 @@ def most_report_bytes(job: Job, rows: int, primes: int) -> int:
     """Upper bound of the bytes of a message to or from the coordinator, about so many rows."""
     told = most_told_bytes(job.n)
     counted, opened = max(job.k, job.method.n_init, len(job.opened.to)), 64 * len(job.method.compared)
+    if job.opened.described is not None:  # a number a client, and one a column
+        counted = max(counted, job.n, job.opened.described.columns)
     opened += 2 * packed_bytes((primes, 2 * counted, job.ell))
     if isinstance(job.disclosure, Coded):
         answers = packed_bytes((primes, job.k, min(rows, rows_answered(job.k, primes))))

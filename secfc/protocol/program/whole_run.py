@@ -20,6 +20,7 @@ from secfc.operations.beginning.in_range import check_range
 from secfc.operations.beginning.plus_plus import plus_plus
 from secfc.operations.beginning.rows import SharedRows
 from secfc.operations.decoding.revealing import public_revealed
+from secfc.operations.ending.cells import Counted, OwnColumns, described_cells
 from secfc.operations.ending.centres import Opened
 from secfc.operations.ending.noise import Noise, noise_of
 from secfc.operations.ending.revealing import revealed
@@ -55,8 +56,8 @@ class Brought:
     the coordinator tosses alone, and is bound to nothing. `start` are the given first sets of all planned
     rows, if the job begins with labels; of a prediction what everybody is told of them. Where that hides them
     `labels` are those of its own rows. `smallest` is the most that a client demands of sets whose means are
-    opened or predict labels. In a simulation that `repeats` what is drawn in secret follows from the job's
-    seed.
+    opened or predict labels. `columns` are a client's own, if the job describes some. In a simulation that
+    `repeats` what is drawn in secret follows from the job's seed.
     """
 
     run: bytes = field(repr=False)
@@ -67,6 +68,7 @@ class Brought:
     repeats: bool = False
     labels: Labels | None = field(default=None, repr=False)
     smallest: int = 1
+    columns: OwnColumns | None = field(default=None, repr=False)
 
 
 class Watching(Protocol):
@@ -93,7 +95,7 @@ class Watching(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """How a run ended. `opened` is what the job opens to this party of centres, and `resampled` of resamples.
+    """How a run ended. `opened`, `counted` and `resampled` are what the job opens to this party.
 
     `results` are the best with each number of clusters, and `result` is the most suitable of them. With
     disclosure "coded" only the coordinator has others. Its labels are -1 where nobody knows all. `claimed`
@@ -106,6 +108,7 @@ class Found:
     claimed: tuple[Claim, ...] = ()
     opened: Opened | None = field(default=None, repr=False)
     resampled: Resampled | None = None
+    counted: Counted | None = field(default=None, repr=False)
 
 
 def whole_run(
@@ -202,18 +205,23 @@ def _clustered(
     kept = yield from best_starts(starts, method.starts, max_iter=method.max_iter, fewest=fewest, opens=opens)
     results = _results_of(job, layout, kept, firsts)
     result = most_suitable(results)
-    finals = {one.k: one.ended.labels for one in kept if one.k in (method.compared or (job.k,))}
-    final, opened, tables = finals[result.k], None, None
+    ends = {one.k: one.ended for one in kept if one.k in (method.compared or (job.k,))}
+    final, opened, tables, counted = ends[result.k], None, None, None
     if job.opened.to:
         opened = yield from revealed(
-            me, job, shared, final, weights=weights, noise=noise, smallest=brought.smallest
+            me, job, shared, final.labels, weights=weights, noise=noise, smallest=brought.smallest
         )
     if method.resamples:
-        repeats = brought.repeats and job.seed is not None
+        repeats, finals = brought.repeats and job.seed is not None, {k: one.labels for k, one in ends.items()}
         seed, on_round = seed_of(job, coin), watching.round_is
         tables = yield from resampled(me, job, shared.rows, finals, seed, repeats=repeats, on_round=on_round)
-    labels = yield from labels_of_rows(me, final, shared, most=job.k)
-    return Found(labels=labels, result=result, results=results, opened=opened, resampled=tables)
+    labels = yield from labels_of_rows(me, final.labels, shared, most=job.k)
+    if job.opened.described is not None:
+        own = None if labels.own is None or brought.columns is None else (labels.own, brought.columns)
+        counted = yield from described_cells(me, shared, job.opened.described, final.full, own)
+    return Found(
+        labels=labels, result=result, results=results, opened=opened, resampled=tables, counted=counted
+    )
 
 
 def _public_run(
