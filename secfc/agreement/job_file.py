@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
@@ -22,14 +22,14 @@ from secfc.errors import AgreementError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.fixed_point import step_of
 from secfc.field.residues import MAX_ROWS
-from secfc.prepare.schema import Schema
+from secfc.prepare.schema import Schema, check_described
 from secfc.protocol.job.cases import Deposited, Own, Start
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.options import AUTO, AgreedClustering, CentreNoise, Resampling
-from secfc.protocol.job.thresholds import COMPARERS, MAX_OWNERS, default_start
+from secfc.protocol.job.thresholds import COMPARERS, MAX_OWNERS, SMALLEST_CELL, default_start
 from secfc.tables.column_names import normal
 from secfc.tables.toml_file import FileSchema, ListOf, TableOf, TomlFile
 from secfc.version import PROTOCOL_BYTES
@@ -88,6 +88,7 @@ class JobSchema(FileSchema):
     expires: date
     runs: int = Field(default=1, ge=1)
     prepare: str | None = None
+    describe: str | None = None
     clustering: ClusteringSchema
     columns: TableOf[str, ListOf[float]] = Field(default={})
     limits: LimitsSchema = LimitsSchema()
@@ -104,6 +105,7 @@ class Agreement:
     job: Job
     columns: dict[str, Range]  # clustered columns, in order, with the range of their values
     preparation: Schema | None  # how sites compute these columns from their own columns
+    described: Schema | None  # columns that are not clustered, and are described by cluster
     limits: Limits  # what every client refuses
     consortium: Consortium
     owners: OwnersSchema | None  # None: the clients hold the rows
@@ -132,6 +134,11 @@ class Agreement:
         return tuple(column.name for column in self.preparation.columns)
 
     @property
+    def describes(self) -> tuple[str, ...]:
+        """Described columns that a site reads too, with their agreed names."""
+        return () if self.described is None else tuple(column.name for column in self.described.columns)
+
+    @property
     def opened(self) -> tuple[str, ...]:
         """Columns of the sites whose mean and deviation over all parties are opened first."""
         return _opened_by(self.preparation)
@@ -143,7 +150,7 @@ class Agreement:
         and the roster and the schema of a preparation stand in it, so where these lie does not matter. Starts
         stand as they were decided, never as "auto", and so does the step.
         """
-        job = self._content.model_dump(exclude={"roster", "prepare", "owners"})
+        job = self._content.model_dump(exclude={"roster", "prepare", "describe", "owners"})
         if self.owners is not None:
             until = self.owners.until
             job["owners"] = self.owners.model_dump()
@@ -158,6 +165,8 @@ class Agreement:
         content = {"job": job, "roster": self.consortium.to_dict()}
         if self.preparation is not None:
             content["prepare"] = self.preparation.to_dict()
+        if self.described is not None:
+            content["describe"] = self.described.to_dict()
         return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
     @cached_property
@@ -207,18 +216,23 @@ def read_job(path: Path) -> Agreement:
     schema = file.check(JobSchema)
     consortium = read_roster(path.parent / schema.roster)
     preparation = None if schema.prepare is None else Schema.read(path.parent / schema.prepare)
+    described = None if schema.describe is None else Schema.read(path.parent / schema.describe)
 
     def fault(text: str, *keys: str) -> ParameterError:
         return file.error(*(keys or text.split(":", 1)[0].split(".")), text=text)
 
-    agreement = _agreement(schema, consortium, preparation, fault)
+    agreement = _agreement(schema, consortium, preparation, described, fault)
     if schema.owners is None:
         return agreement
     return replace(agreement, store=store_of(schema.owners.store, path.absolute().parent))
 
 
 def _agreement(
-    schema: JobSchema, consortium: Consortium, preparation: Schema | None, fault: Fault
+    schema: JobSchema,
+    consortium: Consortium,
+    preparation: Schema | None,
+    described: Schema | None,
+    fault: Fault,
 ) -> Agreement:
     if not (schema.title.isprintable() and 0 < len(schema.title) <= _TITLE_MOST):
         raise fault(f"title: 1 to {_TITLE_MOST} printable characters are possible")
@@ -250,6 +264,7 @@ def _agreement(
             "prepare: not with membership privacy (clustering.ids_cap): opening means and deviations of "
             f"{', '.join(opened)} discloses how many values the parties hold"
         )
+    values |= _described(described, columns, preparation, fault)
     values["totals"] = () if preparation is None else tuple(one.totals for one in preparation.opened)
     try:
         bound = norm_bound(ranges)
@@ -258,7 +273,7 @@ def _agreement(
     except ParameterError as error:
         name = re.split(r"[: ]", str(error), maxsplit=1)[0]
         given = name in values
-        keys = ("clustering", name) if given else (name if name == "columns" else "clustering",)
+        keys = ("clustering", name) if given else (name if name in ("columns", "describe") else "clustering",)
         raise type(error)(*fault(str(error), *keys).args) from None
     if job.helpers != helpers:
         needed = f"the job needs {job.helpers} helpers, the roster has {helpers}"
@@ -279,11 +294,29 @@ def _agreement(
         job=job,
         columns=columns,
         preparation=preparation,
+        described=described,
         limits=limits,
         consortium=consortium,
         owners=schema.owners,
         _content=schema,
     )
+
+
+def _described(
+    described: Schema | None, columns: Collection[str], preparation: Schema | None, fault: Fault
+) -> dict[str, Any]:
+    """What the job says of described columns. ParameterError unless these can be, and are not clustered."""
+    if described is None:
+        return {}
+    try:
+        check_described(described)
+    except ParameterError as error:
+        raise fault(f"describe: {error}") from None
+    clustered = {*columns, *(one.name for one in (() if preparation is None else preparation.columns))}
+    for column in described.columns:
+        if column.name in clustered:
+            raise fault(f"describe: column {column.name!a} is clustered")
+    return {"described": described.categories, "smallest_cell": max(described.smallest, SMALLEST_CELL)}
 
 
 def _check_owners(

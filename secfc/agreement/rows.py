@@ -16,6 +16,7 @@ from secfc.agreement.site_file import Site, Source
 from secfc.errors import DataError, ParameterError, SecFCError, all_of
 from secfc.errors.codes import Code
 from secfc.field.array_types import Ints, Labels
+from secfc.prepare.by_cluster import values_of
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, checked
@@ -42,6 +43,9 @@ class SiteRows:
     start: Labels | None = field(default=None, repr=False)  # start labels, if the job has them
     weights: Ints | None = field(default=None, repr=False)  # if the job has weights
     ids: list[str] | None = field(default=None, repr=False)  # if the job has membership privacy
+    described: Ints | None = field(default=None, repr=False)  # if the job describes columns
+    # Of each row what a ledger knows it by, if sums of rows may be opened: its ID, or all its values.
+    known_by: list[str] | None = field(default=None, repr=False)
     # With a preparation: the unprepared columns until means are known; until then the table has no columns.
     unprepared: Checked | None = field(default=None, repr=False)
     # With a preparation: how many values were missing or clipped, by column.
@@ -54,7 +58,8 @@ class SiteRows:
         if self.unprepared is not None:
             columns = {**self.unprepared.numbers, **self.unprepared.categories}
         weights = [] if self.weights is None else [self.weights.tolist()]
-        head = as_bytes([self.table.rows.shape, start, self.ids, list(columns), *weights])
+        described = [] if self.described is None else [self.described.tolist()]
+        head = as_bytes([self.table.rows.shape, start, self.ids, list(columns), *weights, *described])
         rows = self.table.rows.reshape(-1).view(np.uint8).data  # not copied: it is most of the content
         return [head, rows, *(one.tobytes() for one in columns.values())]
 
@@ -81,10 +86,11 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     if source is None:
         return SiteRows(table=Table(path=site.path, columns=(), rows=np.empty((0, job.d))))
     columns = source.rows.own_names(agreement.inputs)
-    if len(set(columns)) < len(columns):
+    described = source.rows.own_names(agreement.describes)
+    if len({*columns, *described}) < len(columns) + len(described):
         text = "data.columns: two columns of the job are one column here"
         raise DataError(f"{name}: {site.path}: {text}", code=Code.REPEATED_COLUMN)
-    _check_not_clustered(site, source, columns)
+    _check_not_clustered(site, source, [*columns, *described])
     as_text = [] if source.id_column is None else [source.id_column]
     given, wrong = dict[str, Any](), list[SecFCError]()
 
@@ -95,9 +101,10 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
             wrong.append(error)
 
     try:
-        names = agreement.inputs if agreement.preparation is not None else ()
+        names = (*(agreement.inputs if agreement.preparation is not None else ()), *agreement.describes)
         others = [one for one in (source.start_column, source.weight_column) if one is not None]
-        loaded = load_table(source.rows, as_text=[*names, *as_text], named=[*agreement.inputs, *others])
+        named = [*agreement.inputs, *agreement.describes, *others]
+        loaded = load_table(source.rows, as_text=[*names, *as_text], named=named)
     except (DataError, ParameterError) as error:
         raise type(error)(f"{name}: {error}", code=error.code) from None
     if agreement.preparation is None:
@@ -106,12 +113,14 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     else:
         put("unprepared", _unprepared, loaded, site, agreement.preparation)
     path = str(source.rows)
+    put("described", _described, loaded, agreement.described, path)
+    put("known_by", _known_by, loaded, source.id_column, agreement)
     if source.start_column is not None:
         put("start", _start_labels, loaded, source.start_column, path, job)
     if source.weight_column is not None:
         put("weights", _weights, loaded, source.weight_column, path)
-    hidden = isinstance(job.rows, Union)
-    if hidden and source.id_column is not None and loaded.column_names.count(source.id_column) == 1:
+    one_id = source.id_column is not None and loaded.column_names.count(source.id_column) == 1
+    if isinstance(job.rows, Union) and one_id:
         put("ids", _texts, loaded.column(source.id_column), path, source.id_column)
     if wrong:
         raise all_of(wrong, before=f"{name}: ")
@@ -150,6 +159,31 @@ def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Ch
         written=written_of(loaded),
     )
     return table, unprepared
+
+
+def _described(loaded: pa.Table, schema: Schema | None, path: str) -> Ints | None:
+    """The described columns as whole numbers, if there are some."""
+    return None if schema is None else values_of(loaded, schema, name=path)
+
+
+def _known_by(loaded: pa.Table, id_column: str | None, agreement: Agreement) -> list[str] | None:
+    """Each row's ID as a text, or all its values. None if no sums of rows are opened."""
+    if agreement.described is None and not agreement.job.opened.to:
+        return None
+
+    def text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        try:
+            return pc.fill_null(column.cast(pa.string()), "")
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return pa.chunked_array([list(map(str, column.to_pylist()))], type=pa.string())
+
+    texts = [
+        text(column)
+        for name, column in zip(loaded.column_names, loaded.columns, strict=True)
+        if id_column in (name, None)
+    ]
+    known: list[str] = pc.binary_join_element_wise(*texts, "\x1f").to_pylist() if texts else []
+    return known
 
 
 def _start_labels(loaded: pa.Table, name: str, path: str, job: Job) -> Labels:

@@ -15,7 +15,7 @@ from secfc.errors.codes import Code
 from secfc.protocol.job.cases import Predict, Union
 from secfc.protocol.job.limits import LARGEST_SHARE
 from secfc.protocol.job.options import MAX_THREADS, Computing, Disclosure, shared
-from secfc.protocol.job.thresholds import SMALLEST_SPREAD
+from secfc.protocol.job.thresholds import SMALLEST_CELL, SMALLEST_SPREAD
 from secfc.tables.column_names import normal, normal_all
 from secfc.tables.site_rows import RowsSchema, own_form
 from secfc.tables.sources.own_form import OwnForm
@@ -28,6 +28,7 @@ _CONSENTS = {
     "reveal_tables",
     "open_statistics",
     "predict",
+    "describe",
 }
 """Limits that are consents: if only these are broken, the error code is NO_CONSENT."""
 
@@ -57,6 +58,7 @@ class OwnLimitsSchema(FileSchema):
     reveal_tables: bool = False
     reveal_spread: int | None = Field(default=None, ge=SMALLEST_SPREAD)
     open_statistics: int | None = Field(default=None, ge=1)
+    describe: int | None = Field(default=None, ge=SMALLEST_CELL)
     columns: ListOf[str] | None = Field(default=None, min_length=1)
 
 
@@ -138,6 +140,12 @@ class Site:
             if others:
                 allowed = ", ".join(refuses.columns)
                 yield "columns", f"the job clusters {', '.join(others)}; {allowed} are allowed"
+            others = [column for column in agreement.describes if column not in normal_all(refuses.columns)]
+            if others:
+                yield (
+                    "columns",
+                    f"the job describes {', '.join(others)}; {', '.join(refuses.columns)} are allowed",
+                )
 
     def _revealed(self, agreement: Agreement) -> Iterator[tuple[str, str]]:
         """What the job reveals without this site's consent, and what to write to consent."""
@@ -165,6 +173,12 @@ class Site:
             if refuses.reveal_spread is not None:
                 told += f", this site consents to {refuses.reveal_spread} or more"
             yield "reveal_spread", told, str(job.opened.spread)
+        described = job.opened.described
+        if described is not None and described.smallest < (refuses.describe or math.inf):
+            told = f"the job describes {', '.join(agreement.describes)} by cells of {described.smallest} rows"
+            if refuses.describe is not None:
+                told += f", this site consents to {refuses.describe} or more"
+            yield "describe", told, str(described.smallest)
         if agreement.preparation is not None and agreement.opened:
             smallest = agreement.preparation.smallest
             told = f"the job opens means and deviations of {', '.join(agreement.opened)}"
@@ -214,10 +228,11 @@ class Site:
                 raise self._file.error(*keys, text=f"{name} is needed: the job has {what}")
             if given is not None and not used:
                 raise self._file.error(*keys, text=f"{name}: the job has no {what}")
+        named = (*agreement.inputs, *agreement.describes)
         for key in ("columns", "values", "dates", "factors"):
             for column in getattr(source.rows, key):
-                if column not in agreement.inputs:
-                    possible = ", ".join(agreement.inputs)
+                if column not in named:
+                    possible = ", ".join(named)
                     text = f"data.{key}.{column}: the job has no such column ({possible})"
                     raise self._file.error("data", key, column, text=text)
 

@@ -32,15 +32,6 @@ from secfc.tables.texts import is_missing
 TOO_FEW = "too few"
 
 
-def check_described(schema: Schema) -> Schema:
-    """The schema itself; ParameterError unless its columns can be described."""
-    for column in schema.columns:
-        if column.scale != "none" or column.log or column.opens:
-            text = f"column {column.name!r}: described columns have no scale, log or filled in values"
-            raise ParameterError(f"schema: {text}")
-    return schema
-
-
 def drafted(tables: Sequence[pa.Table]) -> Schema:
     """The schema of the described columns of all parties' tables, with ranges and categories from their data.
 

@@ -334,6 +334,14 @@ class Schema:
         return [(column, _agreed_range(column)) for column in self.columns]
 
 
+def check_described(schema: Schema) -> None:
+    """Raise ParameterError unless a schema's columns can be described by cluster: as they are."""
+    for column in schema.columns:
+        if column.scale != "none" or column.log or column.opens:
+            text = "described columns have no scale, log or filled in values"
+            raise ParameterError(f"schema: column {column.name!r}: {text}")
+
+
 def _agreed_range(column: Column) -> tuple[float, float]:
     if column.categories or column.scale == "min-max":
         return 0.0, 1.0

@@ -35,6 +35,7 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
     derived |= set(named.values())  # from lists
     derived |= {"owners", "deposits"}  # of a committee, in a simulation
     derived.add("totals")  # from the schema of a preparation
+    derived |= {"described", "smallest_cell"}  # from that of described columns
     agreed = set(ClusteringSchema.model_fields) - set(named)
     assert agreed == {field.name for field in fields(JobOptions)} - derived
     decided = {"init", "n_init"}  # by other values, or "auto"

@@ -137,6 +137,7 @@ def show(file: JobFile) -> None:
         ("membership", hidden),
         *_owners(agreement),
         *_preparation(agreement),
+        *_described(agreement),
         ("precision", f"{exact}{task.bits} bits of the bound on a row's norm, {task.bound!r}"),
         ("columns", f"{task.d}: {', '.join(columns)}"),
     ):
@@ -395,6 +396,16 @@ def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:
         holders = f"{agreement.job.t + 2} parties hold {schema.smallest} or more values of each"
         opened = f"to all parties, means and deviations of {', '.join(agreement.opened)}, if {holders}"
     return [("prepared from", ", ".join(agreement.inputs)), ("opened first", opened)]
+
+
+def _described(agreement: "Agreement") -> list[tuple[str, str]]:
+    """Which columns are described by cluster, to whom and from how many rows on."""
+    described = agreement.job.opened.described
+    if described is None:
+        return []
+    holders = f"{agreement.job.t + 2} parties have {described.smallest} or more values of it in each cluster"
+    text = f"{', '.join(agreement.describes)}, to all parties, each column if {holders} and none has fewer"
+    return [("described by cluster", text)]
 
 
 def _owners(agreement: "Agreement") -> list[tuple[str, str]]:

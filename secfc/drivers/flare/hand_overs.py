@@ -6,6 +6,7 @@ used. Neither has a field for a private key.
 
 import json
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -21,7 +22,8 @@ from secfc.errors import AgreementError, ParameterError, SealError
 from secfc.protocol.job.thresholds import MAX_CLIENTS
 from secfc.tables.toml_file import FileSchema, TableOf, TomlFile, as_toml, read_text
 
-JOB, ROSTER, SCHEMA = "job.toml", "roster.toml", "schema.toml"
+JOB, ROSTER = "job.toml", "roster.toml"
+SCHEMAS = {"prepare": "schema.toml", "describe": "outcomes.toml"}  # by the key of a job that names one
 """Names of the files in a consortium's folder. A job file names the other two."""
 
 COORDINATOR = "coordinator"  # its name in the roster
@@ -95,8 +97,15 @@ class ConsortiumSchema(HandOver):
     roster: str
     job: str
     prepare: str | None = None
+    describe: str | None = None
     authority: Pem
     certificates: TableOf[str, Pem] = Field(max_length=MAX_CLIENTS)
+
+    @property
+    def schemas(self) -> dict[str, str]:
+        """The texts of schema files, by the key of the job that names one."""
+        texts = {"prepare": self.prepare, "describe": self.describe}
+        return {key: text for key, text in texts.items() if text is not None}
 
     @property
     def address(self) -> Address:
@@ -150,7 +159,7 @@ def read_consortium(path: Path) -> tuple[ConsortiumSchema, Consortium]:
     for party in consortium.names:
         check_name(party, what=f"{path}: roster")
     schema.check_signed(path, consortium.coordinator.key)
-    check_job_names(TomlFile(Path(f"{path}: job"), schema.job), prepares=schema.prepare is not None)
+    check_job_names(TomlFile(Path(f"{path}: job"), schema.job), given=schema.schemas)
     if set(schema.certificates) != set(consortium.names):
         raise file.error("certificates", text="certificates: one of each party of the roster is needed")
     return schema, consortium
@@ -167,16 +176,20 @@ def check_address(address: Address, *, name: str) -> None:
         raise ParameterError(f"{name}: port: 1 to {_MOST_PORT} are possible, {address.port} was given")
 
 
-def check_job_names(job: TomlFile, *, prepares: bool) -> None:
-    """Raise ParameterError unless a job file names the roster and schema files in its own folder."""
+def check_job_names(job: TomlFile, *, given: Collection[str]) -> None:
+    """Raise ParameterError unless a job file names the roster, and schema files, in its own folder.
+
+    `given` are the keys of the schema files that are there.
+    """
     schema = job.check(JobSchema)
-    for key, given, needed in (("roster", schema.roster, ROSTER), ("prepare", schema.prepare, SCHEMA)):
-        if key == "prepare" and given is None and not prepares:
+    for key, needed in {"roster": ROSTER, **SCHEMAS}.items():
+        named = getattr(schema, key)
+        if named is None and key not in given:
             continue
-        if given != needed:
+        if named != needed:
             raise job.error(key, text=f'{key}: "{needed}" is needed: a consortium has it beside the job')
-    if prepares != (schema.prepare is not None):
-        raise job.error("prepare", text="prepare: the file of the schema is missing")
+        if key in SCHEMAS and key not in given:
+            raise job.error(key, text=f"{key}: the file of the schema is missing")
 
 
 def _value(value: object) -> str:

@@ -3,7 +3,7 @@
 Each step writes all of its files or none. Private keys stay where they were made.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from secfc.drivers.flare.hand_overs import (
     COORDINATOR,
     JOB,
     ROSTER,
-    SCHEMA,
+    SCHEMAS,
     ConsortiumSchema,
     check_address,
     check_job_names,
@@ -105,8 +105,8 @@ def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -
     check_path(out / SERVER)
     check_address(address, name="the server")
     file = TomlFile(job)
-    prepares = "prepare" in file.values
-    check_job_names(file, prepares=prepares)
+    named = [key for key in SCHEMAS if key in file.values]
+    check_job_names(file, given=named)
     asked = [read_request(path) for path in requests]
     publics = {
         one.name: requested_key(one.tls, party=one.name, name=str(path))
@@ -121,8 +121,8 @@ def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -
         coordinator = Member(name=COORDINATOR, key=identity.public)
         roster = roster_text(members, coordinator, helpers)
         consortium = roster_of(TomlFile(Path("the requests"), roster))
-        schema = read_text(job.with_name(SCHEMA)) if prepares else None
-        agreement = _write_job(draft, read_text(job), roster, schema, before=f"{job.parent}/")
+        schemas = {key: read_text(job.with_name(SCHEMAS[key])) for key in named}
+        agreement = _write_job(draft, read_text(job), roster, schemas, before=f"{job.parent}/")
         authority = Authority.new(address.project)
         _write_server(draft, authority, address, home=out)
         certificates = {
@@ -135,7 +135,7 @@ def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -
             port=address.port,
             roster=roster,
             job=read_text(job),
-            prepare=schema,
+            **schemas,
             authority=authority.pem,
             certificates=certificates,
             signature="",
@@ -161,7 +161,7 @@ def accept(file: Path, site: Site) -> Consortium:
         raise ParameterError(f"{site.path}: job: a folder of its own is needed, such as {FOLDER}/{JOB}")
     check_path(folder / KIT)
     with whole_folder("job", folder) as draft:
-        _write_job(draft, schema.job, schema.roster, schema.prepare, before=f"{file}: ")
+        _write_job(draft, schema.job, schema.roster, schema.schemas, before=f"{file}: ")
         files = {"key": pem, "certificate": certificate, "authority": schema.authority}
         make_kit(
             draft / KIT,
@@ -175,11 +175,14 @@ def accept(file: Path, site: Site) -> Consortium:
     return consortium
 
 
-def _write_job(draft: Path, job: str, roster: str, schema: str | None, *, before: str) -> Agreement:
+def _write_job(draft: Path, job: str, roster: str, schemas: Mapping[str, str], *, before: str) -> Agreement:
     """Write the files of a job and read them. In errors `before` replaces the draft folder in file names."""
-    for name, text in ((JOB, job), (ROSTER, roster), (SCHEMA, schema)):
-        if text is not None:
-            (draft / name).write_text(text, encoding="utf-8")
+    for name, text in {
+        JOB: job,
+        ROSTER: roster,
+        **{SCHEMAS[key]: one for key, one in schemas.items()},
+    }.items():
+        (draft / name).write_text(text, encoding="utf-8")
     try:
         return read_job(draft / JOB)
     except SecFCError as error:

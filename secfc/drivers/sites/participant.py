@@ -5,7 +5,9 @@ transport of its messages (a pipe or a federation) calls this object.
 import json
 import logging
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,9 +35,11 @@ from secfc.drivers.deposits.collecting import SEALED, Collected, Member
 from secfc.drivers.sites.past_runs import STATEMENT, PastRuns, delete_logs_beside, report_of
 from secfc.drivers.taking import TakingPart
 from secfc.errors import AgreementError, SecFCError
-from secfc.field.array_types import Floats
+from secfc.field.array_types import Bools, Floats, Labels
 from secfc.kmeans.sets import unreadable
 from secfc.operations.beginning.totals import Addends
+from secfc.operations.ending.cells import OwnColumns
+from secfc.prepare.by_cluster import Table1
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.contributing import addends_of
 from secfc.prepare.summary import SUMMARY, write_summary
@@ -52,7 +56,7 @@ from secfc.tables.reading import write_centres, write_labels
 _LOG = logging.getLogger(__name__)
 
 LABELS, CENTRES, SPREADS, SIZES = "labels.csv", "centres.csv", "spreads.csv", "sizes.csv"
-STABILITY = "stability.json"
+STABILITY, TABLE = "stability.json", "table1.csv"
 """Files of a run in the site's results. With a preparation also `secfc.prepare.summary.SUMMARY`."""
 
 UNREADABLE = "unreadable.txt"
@@ -76,6 +80,7 @@ class Participant(TakingPart):
         self.preparation: Preparation | None = None  # of its rows, once it is known
         self._run: bytes | None = None  # set while the run's results are not written
         self._rows: SiteRows
+        self._known_by: list[str] | None = None  # rows, for the ledger
         self._of_run: RunLog | None = None  # the log of its calls, if it keeps one
         self._introductions: str | None = None
         self._took_part: list[str] = []
@@ -128,7 +133,7 @@ class Participant(TakingPart):
         if storage is not None:
             with write_errors(f"{self.name}: storage: {storage}"):
                 storage.mkdir(parents=True, exist_ok=True)
-        rows, number = self._rows, self.number
+        rows, number, described = self._rows, self.number, self._job.opened.described
         with self.meter.work("identify", number):
             if isinstance(self._job.rows, Deposited) and number <= self._job.n:
                 member = Member.of(self._site)
@@ -151,11 +156,13 @@ class Participant(TakingPart):
                     reveal_spread=self._job.opened.spread,
                     predict=True,
                     reveal_tables=True,
+                    describe=None if described is None else described.smallest,
                 ),
                 start=rows.start,
                 weights=rows.weights,
                 ids=self._hashed(rows),
                 deposits=self._collected,
+                columns=self._columns(rows),
             )
             if rows.unprepared is None:
                 self._rows = rows.without_rows()
@@ -173,6 +180,46 @@ class Participant(TakingPart):
         self._rows = made.without_rows()
         return made.table.rows
 
+    def _columns(self, rows: SiteRows) -> OwnColumns | None:
+        """Its described columns, and what its ledger refuses of them."""
+        described = self._job.opened.described
+        if described is None or rows.described is None:
+            return None
+
+        def refuses(cells: Bools) -> Bools:
+            by_column = cells.reshape(described.columns, -1, cells.shape[1])
+            names = self._own_names(self.agreement.describes)
+            refused = self._noted(dict(zip(names, by_column[1:], strict=True)), smallest=described.smallest)
+            return np.repeat([False, *(name in refused for name in names)], by_column.shape[1])
+
+        return OwnColumns(values=rows.described, refuses=refuses)
+
+    def _own_names(self, columns: Sequence[str]) -> list[str]:
+        """The names that columns of the job have at this site."""
+        assert self._site.source is not None
+        return self._site.source.rows.own_names(columns)
+
+    def _noted(self, cells: Mapping[str, Bools], *, smallest: int | None) -> set[str]:
+        """Write down in the ledger of which own rows sums are opened, by column; return what it refuses.
+
+        Without `smallest` they are opened already.
+        """
+        assert self._run is not None
+        ledger, run, job = self._past.ledger(self._identity), self._run.hex(), self.agreement.digest.hex()
+        rows = ledger.positions(self._known_by or [])
+        if smallest is not None:
+            return ledger.consent(run, job, cells, rows, smallest=smallest)
+        ledger.note(run, job, cells, rows)
+        return set()
+
+    def _note_centres(self, labels: Labels) -> None:
+        """Write down the clusters of its rows, if their centres were opened to somebody without noise."""
+        opened = self._job.opened
+        if opened.to and opened.noise is None and self._known_by is not None:
+            clusters = labels == np.arange(self._job.k)[:, np.newaxis]
+            names = self._own_names(self.agreement.inputs)
+            self._noted(dict.fromkeys(names, clusters), smallest=None)
+
     def _hashed(self, rows: SiteRows) -> RowIds | None:
         """Its hashed IDs, with membership privacy. From here on only the run has the key."""
         key, self._ids_key = self._ids_key, None
@@ -188,6 +235,9 @@ class Participant(TakingPart):
                 raise AgreementError(f"{self.name}: the run {run.hex()} has been: see {self._site.results}")
         self._run, self._began, self._session = run, now(), self.agreement.session(run)
         self._rows = read_rows(self._site, self.agreement)
+        self._known_by = self._rows.known_by
+        if self._known_by is not None:
+            self._past.ledger(self._identity).check_room()  # before anything is shared
         if self.agreement.preparation is not None and self._rows.unprepared is None:
             self.preparation = Preparation(schema=self.agreement.preparation, statistics={})
 
@@ -215,8 +265,7 @@ class Participant(TakingPart):
         if self._run is None:
             return None
         run, done = self._run, self._client if self.done else None
-        labels, centres = (None, None) if done is None else (done.labels, done.centres)
-        spreads, sizes = (None, None) if done is None else (done.deviations, done.opened_sizes)
+        labels = None if done is None else done.labels
         if self._of_run is not None:  # the process may have been killed after it had written the results
             written = self._past.statement(run)
             if written is not None:
@@ -224,24 +273,16 @@ class Participant(TakingPart):
                 self._end()
                 return written
         stated = self._statement(run, ended if labels is None else COMPLETE)
+        if labels is not None:
+            self._note_centres(labels)
         signed, sealed = sign_statement(stated, self._identity), None if done is None else done.sealed_labels
         with self._past.new_results(run) as folder:
             if labels is not None and self.agreement.has_rows(self.name):
                 write_labels(folder / LABELS, self._rows.table, labels)
                 if told := unreadable(labels):
                     (folder / UNREADABLE).write_text(told + "\n", encoding="utf-8")
-            if self.preparation is not None:
-                centres = None if centres is None else self.preparation.restore(centres)
-                spreads = None if spreads is None else self.preparation.restore_spreads(spreads)
-            if centres is not None:
-                write_centres(folder / CENTRES, list(self.agreement.columns), centres)
-            if spreads is not None:
-                write_centres(folder / SPREADS, list(self.agreement.columns), spreads)
-            if done is not None and done.resampled is not None:
-                text = json.dumps(done.resampled.to_dict(), indent=2, allow_nan=False)
-                (folder / STABILITY).write_text(text + "\n", encoding="utf-8")
-            if sizes is not None:
-                write_centres(folder / SIZES, ["size"], sizes[:, np.newaxis])
+            if done is not None:
+                self._write_opened(folder, done)
             if self.preparation is not None:
                 write_summary(folder / SUMMARY, self.preparation)
             if self._collected is not None and sealed is not None:
@@ -251,6 +292,26 @@ class Participant(TakingPart):
         self._publish(run)
         self._end()
         return signed
+
+    def _write_opened(self, folder: Path, done: Client) -> None:
+        """Write what was opened to it, in the units of its schema."""
+        centres, spreads, sizes, counted = done.centres, done.deviations, done.opened_sizes, done.counted
+        columns = list(self.agreement.columns)
+        if self.preparation is not None:
+            centres = None if centres is None else self.preparation.restore(centres)
+            spreads = None if spreads is None else self.preparation.restore_spreads(spreads)
+        for name, values in ((CENTRES, centres), (SPREADS, spreads)):
+            if values is not None:
+                write_centres(folder / name, columns, values)
+        if sizes is not None:
+            write_centres(folder / SIZES, ["size"], sizes[:, np.newaxis])
+        if done.resampled is not None:
+            text = json.dumps(done.resampled.to_dict(), indent=2, allow_nan=False)
+            (folder / STABILITY).write_text(text + "\n", encoding="utf-8")
+        if counted is not None and self.agreement.described is not None:
+            parties = tuple(self.agreement.names[client - 1] for client in counted.clients)
+            table = Table1(schema=self.agreement.described, counted=counted, parties=parties)
+            table.to_csv(folder / TABLE)
 
     def _publish(self, run: bytes) -> None:
         """Write owners' labels to the store. If it cannot be reached now, the site's own file stays."""

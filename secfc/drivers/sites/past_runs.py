@@ -9,9 +9,11 @@ from typing import Any
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.logs.disk import sync_folder, write_errors
+from secfc.agreement.logs.ledger import Ledger, ledger_key
 from secfc.agreement.logs.run_log import InUseError, RunLog, delete
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import SignedStatement, statement_of
+from secfc.crypto.identity import Identity
 from secfc.errors import AgreementError, SecFCError, StorageError
 from secfc.errors.codes import Code
 from secfc.protocol.messages import RUN_ID_BYTES
@@ -20,6 +22,7 @@ from secfc.tables.toml_file import read_json
 
 STATEMENT = "statement.json"  # a run's signed statement, in the run's folder of the site's results
 _MARK = "[0-9a-f]" * 2 * RUN_ID_BYTES  # name of the file that counts a run
+_LEDGER = ".ledger"  # suffix of a file next to the site's results: of which rows sums were opened
 _RUNS = ".runs"  # suffix of a folder next to the site's results: the runs of each agreement
 
 
@@ -39,6 +42,11 @@ class PastRuns:
         self._results, self._storage = site.results, site.storage
         self._runs = site.results.with_name(site.results.name + _RUNS)
         self._counted = self._runs / agreement.digest.hex()
+
+    def ledger(self, identity: Identity) -> Ledger:
+        """What was opened of the site's rows in all runs with these results."""
+        path = self._results.with_name(self._results.name + _LEDGER)
+        return Ledger.read(path, ledger_key(identity))
 
     def has_been(self, run: bytes) -> bool:
         """Whether the site took part in a run that has ended, or the run was counted."""

@@ -338,6 +338,8 @@ def test_a_certificate_or_authority_that_was_swapped_is_refused(made):
     assert "not signed by the key" in accept(made)
 
 
+OUTCOMES = '[[column]]\nname = "stay"\nlow = 0\nhigh = 60\n'
+
 HOSTILE = {
     "a host that is JSON": ({"host": 'x", "y": "'}, "host: "),
     "a port beyond": ({"port": 1 << 16}, "port: 1 to 65535"),
@@ -355,9 +357,26 @@ HOSTILE = {
         {"job": JOB.replace("expires", 'prepare = "schema.toml"\nexpires')},
         "prepare: the file of the schema is missing",
     ),
+    "outcomes elsewhere": (
+        {"job": JOB.replace("expires", 'describe = "../x"\nexpires'), "describe": OUTCOMES},
+        'describe: "outcomes.toml" is needed',
+    ),
+    "outcomes that are missing": (
+        {"job": JOB.replace("expires", 'describe = "outcomes.toml"\nexpires')},
+        "describe: the file of the schema is missing",
+    ),
     "a job that is none": ({"job": JOB.replace("k = 2", "k = 0")}, "job.toml:6: "),
     "no certificate": ({"certificates": {}}, "certificates: one of each party"),
 }
+
+
+def test_a_site_has_the_schema_of_described_columns_beside_its_job(made):
+    (made / "hospital-a" / "rows.csv").write_text("patient,x,stay\na,1,2\nb,2,\nc,99,4\n")
+    site = made / "hospital-a" / "site.toml"
+    site.write_text(site.read_text().replace("[limits]", "[limits]\ndescribe = 2"))
+    resigned(made, job=JOB.replace("expires", 'describe = "outcomes.toml"\nexpires'), describe=OUTCOMES)
+    accept(made, status=0)
+    assert (made / "hospital-a" / "consortium" / "outcomes.toml").read_text() == OUTCOMES
 
 
 @pytest.mark.parametrize(("changes", "told"), HOSTILE.values(), ids=HOSTILE)

@@ -1,0 +1,221 @@
+"""A site's ledger: of which of its own rows sums were opened, in all runs with the same results folder.
+
+Sums over two sets of rows that differ by few of them give the sum over these few. So before a site lets a
+column be described, it compares the sets of its rows in the column's cells with those of all openings before.
+It refuses if these together would determine the sum over a group of fewer rows than the smallest cell, as
+targeted attacks on several releases do (arXiv 2511.07073). Sums are linear, so this is row reduction.
+
+A row is known by a keyed digest of its ID, or of all its values: the key follows from the site's own. What
+other sites hold is not known here. Each keeps its own ledger.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from secfc.agreement.logs.disk import sync_folder, write_errors
+from secfc.agreement.secret_files import OWNER_ONLY, read_private_text
+from secfc.crypto.identity import Identity
+from secfc.errors import ParameterError, StorageError
+from secfc.field.array_types import Bools, Ints
+from secfc.tables.toml_file import FileSchema, ListOf, TableOf, check_values
+
+MOST_OPENINGS = 1000
+"""Openings that a ledger keeps: more are refused, so that row reduction stays a matter of seconds."""
+
+_MOST_BYTES = 1 << 28
+_PRIME = (1 << 31) - 1
+"""Row reduction is modulo this prime: its products fit int64."""
+
+_MARK_BYTES = 16
+
+
+class _Opening(FileSchema):
+    """Sums that were opened in a run: by column the rows in each cell, as bits of the marks' positions."""
+
+    run: str
+    job: str
+    date: str
+    cells: TableOf[str, ListOf[Annotated[str, Field(pattern="^([0-9a-f]{2})*$")]]]
+    refused: ListOf[str]
+
+
+class _File(FileSchema):
+    """The file of a ledger. `marks` are digests of rows, in hexadecimal."""
+
+    key: str
+    marks: ListOf[str]
+    openings: ListOf[_Opening]
+
+
+@dataclass(kw_only=True)
+class Ledger:
+    """The openings of a site, and the marks of the rows in them."""
+
+    path: Path
+    key: bytes = field(repr=False)
+    marks: dict[str, int] = field(default_factory=dict, repr=False)  # to its position
+    openings: list[_Opening] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def read(cls, path: Path, key: bytes) -> "Ledger":
+        """The ledger in a file, or an empty one. StorageError for a file that is no ledger of this key."""
+        if not path.exists():
+            return cls(path=path, key=key)
+        try:
+            if path.stat().st_size > _MOST_BYTES:
+                raise ParameterError(f"{path}: it is too large")
+            value = json.loads(read_private_text(path, what="a ledger"))
+            file = check_values(value, _File, name=str(path))
+        except (ParameterError, ValueError, OSError) as error:
+            text = f"ledger: {path} cannot be read ({error}); without it nothing of these rows is opened"
+            raise StorageError(text) from None
+        if not hmac.compare_digest(file.key, _key_mark(key)):
+            raise StorageError(f"ledger: {path} is of another key; keep the key with which it was begun")
+        marks = {mark: at for at, mark in enumerate(file.marks)}
+        return cls(path=path, key=key, marks=marks, openings=list(file.openings))
+
+    def check_room(self) -> None:
+        """StorageError if it takes no more openings."""
+        if len(self.openings) >= MOST_OPENINGS:
+            raise StorageError(f"ledger: {self.path} has {MOST_OPENINGS} openings, and takes no more")
+
+    def positions(self, known_by: Sequence[str]) -> Ints:
+        """The position of each row, new ones at the end. Equal texts are different rows, counted."""
+        seen, found = Counter[str](), np.empty(len(known_by), dtype=np.int64)
+        for at, text in enumerate(known_by):
+            digest = hmac.digest(self.key, f"{seen[text]} {text}".encode(), "sha256")[:_MARK_BYTES].hex()
+            seen[text] += 1
+            found[at] = self.marks.setdefault(digest, len(self.marks))
+        return found
+
+    def consent(
+        self, run: str, job: str, columns: Mapping[str, Bools], rows: Ints, *, smallest: int
+    ) -> set[str]:
+        """The columns that are refused, of cells of rows at these positions, shape (cells, m) each.
+
+        All others are written down, before anything is dealt. Asked again for the same run, the ledger gives
+        the same answer. StorageError if it cannot be written.
+        """
+        before = [one for one in self.openings if one.run == run]
+        if before:
+            return set(before[0].refused)
+        refused = set[str]()
+        for column, cells in columns.items():
+            earlier = [_of_hex(cell) for one in self.openings for cell in one.cells.get(column, [])]
+            every = [*earlier, *(_bits(cell, rows, len(self.marks)) for cell in cells)]
+            if determines_few(_joined(every, len(self.marks)), smallest):
+                refused.add(column)
+        self.note(
+            run, job, {name: one for name, one in columns.items() if name not in refused}, rows, refused
+        )
+        return refused
+
+    def note(
+        self, run: str, job: str, columns: Mapping[str, Bools], rows: Ints, refused: Iterable[str] = ()
+    ) -> None:
+        """Write down what a run opens of rows at these positions, unless it is there."""
+        if any(one.run == run and columns.keys() <= one.cells.keys() for one in self.openings):
+            return
+        size = len(self.marks)
+        cells = {
+            name: [np.packbits(_bits(cell, rows, size)).tobytes().hex() for cell in one]
+            for name, one in columns.items()
+        }
+        date = datetime.now(UTC).date().isoformat()
+        self.openings.append(_Opening(run=run, job=job, date=date, cells=cells, refused=sorted(refused)))
+        self._write()
+
+    def _write(self) -> None:
+        """Replace the file, completely or not at all."""
+        file = _File(key=_key_mark(self.key), marks=list(self.marks), openings=self.openings)
+        draft = self.path.with_name(f"{self.path.name}-{secrets.token_hex(4)}~")
+        with write_errors(f"ledger: {self.path}", StorageError):
+            try:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+                with os.fdopen(os.open(draft, flags, OWNER_ONLY), "w", encoding="utf-8") as stream:
+                    json.dump(file.model_dump(), stream)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                os.replace(draft, self.path)
+                sync_folder(self.path.parent)
+            finally:
+                draft.unlink(missing_ok=True)
+
+
+def ledger_key(identity: Identity) -> bytes:
+    """The key of marks, from the site's private key: a hash of a signature that nobody sees."""
+    return hashlib.sha256(identity.sign(b"secfc ledger 1")).digest()
+
+
+def determines_few(cells: Bools, smallest: int) -> bool:
+    """Whether sums over cells, shape (cells, rows), determine that over a group of few rows, but some.
+
+    Rows that are in the same cells are one pattern. A pattern is determined if its unit vector is in the row
+    space, so a row of the reduced echelon form; other rows of it and differences of two cells are looked at
+    too. Few rows are fewer than `smallest`.
+    """
+    cells = cells[:, cells.any(axis=0)]
+    if not cells.size:
+        return False
+    patterns, counts = np.unique(cells, axis=1, return_counts=True)
+    for one in patterns:
+        differing = (one ^ patterns) @ counts
+        if ((differing > 0) & (differing < smallest)).any():
+            return True
+    few = (_echelon(patterns.astype(np.int64)) != 0) @ counts
+    return bool((few < smallest).any())
+
+
+def _echelon(rows: Ints) -> Ints:
+    """The reduced row echelon form modulo `_PRIME`, without zero rows."""
+    done = 0
+    for column in range(rows.shape[1]):
+        below = np.flatnonzero(rows[done:, column])
+        if not below.size:
+            continue
+        pivot = done + below[0]
+        rows[[done, pivot]] = rows[[pivot, done]]
+        rows[done] = rows[done] * pow(int(rows[done, column]), -1, _PRIME) % _PRIME
+        others = np.flatnonzero(rows[:, column])
+        others = others[others != done]
+        rows[others] = (rows[others] - rows[others, column, np.newaxis] * rows[done]) % _PRIME
+        done += 1
+        if done == len(rows):
+            break
+    return rows[:done]
+
+
+def _key_mark(key: bytes) -> str:
+    return hmac.digest(key, b"key", "sha256").hex()
+
+
+def _bits(cell: Bools, rows: Ints, size: int) -> Bools:
+    """A cell of rows at these positions, as bits of all positions."""
+    bits = np.zeros(size, dtype=np.bool_)
+    bits[rows[cell]] = True
+    return bits
+
+
+def _of_hex(cell: str) -> Bools:
+    return np.unpackbits(np.frombuffer(bytes.fromhex(cell), dtype=np.uint8)).astype(np.bool_)
+
+
+def _joined(cells: Sequence[Bools], size: int) -> Bools:
+    """Cells of fewer positions, or filled up to whole bytes, as one array."""
+    found = np.zeros((len(cells), size), dtype=np.bool_)
+    for own, cell in zip(found, cells, strict=True):
+        length = min(size, cell.size)
+        own[:length] = cell[:length]
+    return found

@@ -1,0 +1,186 @@
+"""A site's ledger: which openings together would determine a sum over few of its rows."""
+
+import json
+import os
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from secfc.agreement.logs import ledger
+from secfc.agreement.logs.ledger import Ledger, determines_few, ledger_key
+from secfc.crypto.identity import Identity
+from secfc.errors import StorageError
+
+KEY = bytes(32)
+ROWS = [f"patient {at}" for at in range(40)]
+
+
+def cell(*rows, of=40):
+    """One cell with these rows."""
+    return np.isin(np.arange(of), rows)[np.newaxis]
+
+
+def cells(labels, k=2):
+    return np.array(labels) == np.arange(k)[:, np.newaxis]
+
+
+def asked(path, run, columns, *, rows=ROWS, smallest=5):
+    """What a ledger, read anew, refuses."""
+    found = Ledger.read(path, KEY)
+    return found.consent(run, "job", columns, found.positions(rows), smallest=smallest)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "north.ledger"
+
+
+def rank_says(matrix, counts, smallest):
+    """By ranks over the rationals: is a unit vector of few rows in the row space, or a difference of rows?"""
+    rank = np.linalg.matrix_rank
+    for at, count in enumerate(counts):
+        unit = np.eye(len(counts))[at]
+        if count < smallest and rank(np.vstack([matrix, unit])) == rank(matrix):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_group_that_ranks_say_is_determined_is_found(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 4))
+    labels = rng.integers(0, k, 30)
+    other = np.where(rng.random(30) < 0.15, rng.integers(0, k, 30), labels)
+    both = np.concatenate([cells(labels, k), cells(other, k)])[
+        rng.permutation(2 * k)[: rng.integers(1, 2 * k + 1)]
+    ]
+    patterns, counts = np.unique(both[:, both.any(axis=0)], axis=1, return_counts=True)
+    if rank_says(patterns.astype(float), counts, 4):
+        assert determines_few(both, 4)
+
+
+def test_one_clustering_of_large_clusters_determines_none():
+    labels = np.arange(40) % 4
+    assert not determines_few(cells(labels, 4), 5)
+    assert determines_few(cells(labels, 4), 11)  # a cluster has ten rows
+
+
+def test_two_clusterings_that_cross_determine_none():
+    both = np.concatenate([cells(np.arange(40) % 2), cells(np.arange(40) // 20)])
+    assert not determines_few(both, 10)
+
+
+@pytest.mark.parametrize("moved", [1, 4])
+def test_two_cells_that_differ_by_few_rows_determine_their_sum(moved):
+    one, other = cell(*range(20)), cell(*range(20 + moved))
+    assert determines_few(np.concatenate([one, other]), 5)
+    assert not determines_few(np.concatenate([one, cell(*range(25))]), 5)
+
+
+def test_three_cells_may_determine_what_no_two_do():
+    """The third is the first and the second, and one row."""
+    three = np.concatenate([cell(*range(10)), cell(*range(10, 20)), cell(*range(21))])
+    assert not any(determines_few(three[list(two)], 5) for two in combinations(range(3), 2))
+    assert determines_few(three, 5)
+
+
+class TestFile:
+    def test_a_second_opening_that_differs_by_a_row_is_refused(self, path):
+        assert asked(path, "a", {"age": cell(*range(20)), "bmi": cell(*range(20))}) == set()
+        assert asked(path, "b", {"age": cell(*range(21)), "dose": cell(*range(21))}) == {"age"}
+        assert asked(path, "c", {"bmi": cell(*range(30))}) == set()
+
+    def test_what_was_refused_was_not_opened(self, path):
+        asked(path, "a", {"age": cell(*range(20))})
+        assert asked(path, "b", {"age": cell(*range(21))}) == {"age"}
+        assert asked(path, "c", {"age": cell(*range(26))}) == set()
+
+    def test_the_same_run_has_the_same_answer(self, path):
+        asked(path, "a", {"age": cell(*range(20))})
+        before = asked(path, "b", {"age": cell(*range(21))})
+        assert asked(path, "b", {"age": cell(*range(21))}) == before == {"age"}
+        assert asked(path, "a", {"age": cell(*range(20))}) == set()
+        assert len(Ledger.read(path, KEY).openings) == 2
+
+    def test_rows_are_known_in_another_order_and_beside_new_ones(self, path):
+        asked(path, "a", {"age": cell(*range(20))})
+        rows = [*reversed(ROWS), "new 1", "new 2"]
+        of_old = cell(*(39 - at for at in range(20)), of=42)
+        assert asked(path, "b", {"age": of_old | cell(40, of=42)}, rows=rows) == {"age"}
+        assert asked(path, "c", {"age": of_old}, rows=rows) == set()
+
+    def test_equal_rows_are_counted(self, path):
+        asked(path, "a", {"age": cell(*range(20))}, rows=["x"] * 40)
+        assert asked(path, "b", {"age": cell(*range(20))}, rows=["x"] * 40) == set()
+        assert asked(path, "c", {"age": cell(*range(21))}, rows=["x"] * 40) == {"age"}
+
+    def test_opened_centres_count_too(self, path):
+        found = Ledger.read(path, KEY)
+        found.note("a", "job", {"age": cells(np.arange(40) // 20)}, found.positions(ROWS))
+        found.note("a", "job", {"age": cells(np.arange(40) // 20)}, found.positions(ROWS))
+        assert len(Ledger.read(path, KEY).openings) == 1
+        assert asked(path, "b", {"age": cell(*range(22))}) == {"age"}
+
+    def test_it_is_private_and_shows_no_row(self, path):
+        asked(path, "a", {"age": cell(*range(20))})
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert "patient" not in path.read_text()
+        assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+    def test_another_key_has_other_marks_and_is_refused(self, path):
+        asked(path, "a", {"age": cell(*range(20))})
+        with pytest.raises(
+            StorageError, match=r"^ledger: .*north.ledger is of another key; keep the key with"
+        ):
+            Ledger.read(path, bytes([1]) * 32)
+        one, other = Identity(), Identity()
+        assert ledger_key(one) == ledger_key(one) != ledger_key(other)
+
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            lambda text: text[:-5],
+            lambda text: "",
+            lambda text: "[]",
+            lambda text: text.replace('"openings"', '"others"'),
+            lambda text: json.dumps(json.loads(text) | {"marks": 3}),
+        ],
+    )
+    def test_one_that_cannot_be_read_refuses(self, path, spoil):
+        asked(path, "a", {"age": cell(*range(20))})
+        path.write_text(spoil(path.read_text()))
+        with pytest.raises(
+            StorageError, match=r"^ledger: .*north.ledger cannot be read .* nothing of these rows"
+        ):
+            Ledger.read(path, KEY)
+
+    def test_one_that_others_may_read_refuses(self, path):
+        asked(path, "a", {"age": cell(*range(20))})
+        os.chmod(path, 0o644)
+        with pytest.raises(StorageError, match="a ledger that others may read"):
+            Ledger.read(path, KEY)
+
+    def test_it_is_bounded(self, path, monkeypatch):
+        monkeypatch.setattr(ledger, "MOST_OPENINGS", 2)
+        asked(path, "a", {"age": cell(*range(20))})
+        Ledger.read(path, KEY).check_room()
+        asked(path, "b", {"age": cell(*range(30))})
+        with pytest.raises(StorageError, match=r"has 2 openings, and takes no more$"):
+            Ledger.read(path, KEY).check_room()
+        monkeypatch.setattr(ledger, "_MOST_BYTES", 10)
+        with pytest.raises(StorageError, match=r"it is too large"):
+            Ledger.read(path, KEY)
+
+    def test_one_that_cannot_be_written_refuses_and_stays(self, path, monkeypatch):
+        asked(path, "a", {"age": cell(*range(20))})
+        before = path.read_bytes()
+
+        def full(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("os.replace", full)
+        with pytest.raises(StorageError, match="No space left"):
+            asked(path, "b", {"age": cell(*range(30))})
+        assert path.read_bytes() == before
+        assert [one.name for one in path.parent.iterdir()] == [path.name]
