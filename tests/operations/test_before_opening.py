@@ -15,7 +15,7 @@ from secfc.protocol.program.whose_rows import labels_of_rows
 from secfc.sharing.codewords import Codewords
 from secfc.sharing.shared import Shared
 
-OPENED = {"share", "mask", "bits", "labels", "sizes", "sums"}
+OPENED = {"share", "mask", "bits", "labels", "sizes", "sums", "described"}
 """Tags of letters with which something is opened."""
 
 HIDDEN = {

@@ -48,6 +48,7 @@ KINDS = {
         "max_iter": 1,
         "limits": Limits(reveal_tables=True),
     },
+    "described": {"k": 1, "described": (0, 2), "smallest_cell": 2, "limits": Limits(describe=2)},
     "prediction": {"predict": True, "starts": True, "limits": Limits(predict=True)},
 }
 PARTIES = {"three": THREE, "helpers": HELPERS, "liars": LIARS}
@@ -242,4 +243,7 @@ def verdict(lie: Lie, told: Told) -> str:
         mine, theirs = (one.resampled.to_dict() for one in (outcome, expected))
         if mine != theirs:
             return f"WRONG: tables are {mine}, not {theirs}"
+    mine, theirs = (one.counted and one.counted.to_dict() for one in (outcome, expected))
+    if mine != theirs and mine["clients"] == theirs["clients"]:
+        return f"WRONG: the table is {mine}, not {theirs}"
     return "corrected" if named else "harmless"

@@ -25,7 +25,9 @@ def make(
     salt: bytes | None = None,
     **parameters: Any,
 ) -> Setup:
-    """A run; `starts` gives start labels too, `ids` membership privacy, and `weighted` weights.
+    """A run; `starts` gives start labels too, `ids` membership privacy, `weighted` weights.
+
+    `described` gives two columns: of numbers, or of categories.
 
     Unless `disclosure` is given, the server compares: such a run has fewer messages, and no helpers or
     comparers.
@@ -50,6 +52,7 @@ def make(
         ),
         rows=rows,
         starts=labels if starts else None,
+        columns=[np.arange(2 * m).reshape(2, m) % 2 for m in counts] if parameters.get("described") else None,
         weights=[1 + np.arange(len(own)) % 3 for own in rows] if parameters.get("weighted") else None,
         ids=held,
         salt=salt,

@@ -196,6 +196,7 @@ def _passed(
         return [False] * columns
     every = joined([one.reshape(1, one.size) for one in bits], 0)
     wrong = yield from nonzero(me, (yield from reduced(me, every * every - every)))
+    yield from settled(me)  # a wrong share of another would accuse a client
     liars = [client for client, is_wrong in zip(clients, wrong.tolist(), strict=True) if is_wrong]
     if liars:
         text = f"described: what client {liars[0]} dealt are no bits"
