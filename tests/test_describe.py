@@ -1,14 +1,18 @@
 """`describe=`: columns that are not clustered, by cluster, as pandas and SciPy compute of pooled rows."""
 
+import csv
 import datetime
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from scipy import stats
+from typer.testing import CliRunner
 
 import secfc
+from secfc.cli.app import app
 from secfc.prepare.by_cluster import Table1, drafted, values_of
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.tables import as_table
@@ -253,3 +257,57 @@ def test_a_table_of_one_cluster_has_no_tests():
     assert isinstance(found, Table1)
     assert np.isnan(found.tests()["0"]).all()
     assert found.lines()[2] == ["0, mean (SD)", "1.5 (0.502)", ""]
+
+
+class TestCommand:
+    @pytest.fixture
+    def files(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        for name, own in FRAMES.items():
+            own.assign(died=own.died.map({True: "yes", False: "no"})).to_csv(f"{name}.csv", index=False)
+
+    def run(self, *more):
+        files = [f"{name}.csv" for name in FRAMES]
+        words = ["run", *files, "-k", "3", "--t", "1", "--ell", "1", "--seed", "0", "--driver", "in-process"]
+        return CliRunner().invoke(app, [*words, "--out", "result", *more], env={"COLUMNS": "200"})
+
+    def test_a_table_is_in_the_folder_of_results(self, files, result):
+        done = self.run(
+            "--describe",
+            "age,bmi,smoker",
+            "--describe",
+            "died",
+            "--drop",
+            "visits,admitted",
+            "--consent",
+            "all=3",
+        )
+        assert done.exit_code == 0, done.output
+        found = list(csv.reader(Path("result/table1.csv").read_text().splitlines()))
+        expected = [[one.strip() for one in line] for line in result.table1().lines()]
+        assert found[0] == expected[0]
+        assert [line[0] for line in found[-3:]] == ["died, n (%)", "no", "yes"]
+        kept = [line for line in expected[1:] if line[0].startswith(("rows", "age", "bmi"))]
+        assert [line for line in found[1:] if line[0].startswith(("rows", "age", "bmi"))] == kept
+        assert "age, mean (SD)" in done.output
+
+    @pytest.mark.parametrize(
+        ("options", "text"),
+        [
+            (
+                ["--describe", "age", "--consent", "north=3,south=3,west=3"],
+                "describe: east.csv did not consent",
+            ),
+            (["--describe", "agee", "--consent", "all"], "no column 'agee'"),
+            (
+                ["--describe", "age", "--consent", "all=1"],
+                "--consent: north=1: limits.describe: at least 2 rows",
+            ),
+            (["--consent", "all"], "--consent: only with --reveal-centres, --reveal-inertia, --describe or"),
+        ],
+    )
+    def test_what_cannot_be_described_is_named_and_nothing_is_written(self, files, options, text):
+        done = self.run("--drop", "bmi,visits,admitted,smoker,died", *options)
+        assert done.exit_code == 2
+        assert text in " ".join(done.output.split())
+        assert not Path("result").exists()

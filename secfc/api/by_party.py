@@ -159,7 +159,7 @@ def described_of(given: Any, members: list[Party], limits: list[Limits]) -> Held
     """The described columns. The largest of the parties' smallest cells applies."""
     if given is None:
         return HeldColumns()
-    from secfc.api.describing import columns_of  # noqa: PLC0415 - imports pyarrow only for columns
+    from secfc.prepare.describing import columns_of  # noqa: PLC0415 - imports pyarrow only for columns
 
     tables = in_order("describe", given, members)
     if not isinstance(tables, list | tuple) or len(tables) != len(members):

@@ -163,7 +163,7 @@ def run(
     """
     options = given_options(locals())
     if describe is not None:
-        from secfc.api.describing import taken_apart  # noqa: PLC0415 - imports pyarrow only for columns
+        from secfc.prepare.describing import taken_apart  # noqa: PLC0415 - imports pyarrow only for columns
 
         parties, tables = taken_apart(parties, describe)
         options = replace(options, describe=tables)

@@ -203,7 +203,8 @@ class ClusteringFiles(Running, OfData, Starting, AgreedClustering, Threshold, Pr
         str | None,
         typer.Option(
             help="Parties that consent to what is opened, or 'all'. NAME=ROWS consents also to spreads of "
-            "clusters with at least ROWS rows of others; ROWS is 10 or more. Separated by commas. Here "
+            "clusters with at least ROWS rows of others; ROWS is 10 or more. With --describe ROWS are the "
+            "fewest of its own rows in a cell, 5 by default. Separated by commas. Here "
             "you consent for all of them; across organisations each party consents in its own site "
             "file.",
             rich_help_panel=OPENED,
@@ -247,6 +248,15 @@ class Revealing(ClusteringFiles):
             "--weight",
             help="Column of weights, whole numbers of 1 or more: how many times each row counts. It is not "
             "clustered. Everybody learns the weight of every row.",
+        ),
+    ] = None
+    described: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--describe",
+            help="Columns that are not clustered and are described by cluster, in table1.csv; separated by "
+            "commas; repeatable. Every party must consent.",
+            rich_help_panel=OPENED,
         ),
     ] = None
     reveal_centres: Annotated[

@@ -8,6 +8,7 @@ from secfc.api.options import Reveal
 from secfc.cli.command_options import Choosing, ClusteringFiles, Revealing, names_of
 from secfc.errors import ParameterError
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.thresholds import USUAL_CELL
 
 ALL = "all"
 HELPER = "helper"  # a party without rows, in `--comparers`
@@ -67,24 +68,28 @@ def consenting(options: ClusteringFiles, names: Sequence[str], *, centres: bool 
         "reveal_centres": centres,
         "reveal_inertia": options.reveal_inertia,
         "reveal_tables": isinstance(options, Choosing) and options.resamples > 0,
+        "describe": USUAL_CELL if isinstance(options, Revealing) and names_of(options.described) else None,
     }
     if options.consent is None:
         return {"limits": limits, "reveal": reveal}
     if not any(consent.values()):
-        raise ParameterError("--consent: only with --reveal-centres, --reveal-inertia or --resamples")
+        which = "--reveal-centres, --reveal-inertia, --describe or --resamples"
+        raise ParameterError(f"--consent: only with {which}")
     for given in names_of(options.consent):
         name, separator, rows = given.partition("=")
         for at in positions("--consent", name, names):
             limits[at] = replace(limits[at], **consent)
             if separator:
-                limits[at] = _to_spreads(limits[at], names[at], rows)
+                limits[at] = _from_rows_on(limits[at], names[at], rows, spreads=centres)
     return {"limits": limits, "reveal": reveal}
 
 
-def _to_spreads(limits: Limits, name: str, rows: str) -> Limits:
+def _from_rows_on(limits: Limits, name: str, rows: str, *, spreads: bool) -> Limits:
+    """Limits with this smallest number of rows: of clusters with `spreads`, and of cells of a table."""
     if not rows.isascii() or not rows.isdigit():
         raise ParameterError(f"--consent: {name}={rows}: a number of rows is needed")
     try:
-        return replace(limits, reveal_spread=int(rows))
+        limits = limits if limits.describe is None else replace(limits, describe=int(rows))
+        return replace(limits, reveal_spread=int(rows)) if spreads or limits.describe is None else limits
     except ParameterError as error:
         raise ParameterError(f"--consent: {name}={rows}: {error}") from None

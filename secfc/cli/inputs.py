@@ -41,7 +41,11 @@ def sources(
 
 
 def tables_of(
-    files: Sequence[Input], options: ClusteringFiles, *, weight_column: str | None = None
+    files: Sequence[Input],
+    options: ClusteringFiles,
+    *,
+    weight_column: str | None = None,
+    describe: Sequence[str] = (),
 ) -> list[Table]:
     """The tables of a command's files; warns about columns left out and reports unusual file formats."""
     preparation = options.preparation
@@ -54,6 +58,7 @@ def tables_of(
             drop=drop,
             id_column=options.id_column,
             weight_column=weight_column,
+            describe=describe,
         )
     say_how_written(tables, quiet=options.quiet)
     return tables

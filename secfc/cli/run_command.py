@@ -13,7 +13,7 @@ import secfc
 from secfc.api.options import Membership, RunOptions
 from secfc.api.result import Result
 from secfc.api.run import run_parties
-from secfc.cli.command_options import Revealing
+from secfc.cli.command_options import Revealing, names_of
 from secfc.cli.consent import comparing, revealing
 from secfc.cli.inputs import label_names, members_of, tables_of
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
@@ -38,6 +38,7 @@ from secfc.tables.reading import (
 from secfc.tables.sources.own_form import Input
 
 SUMMARY, CENTRES, SPREADS, PAGE = "summary.json", "centres.csv", "spreads.csv", "report.html"
+TABLE = "table1.csv"
 
 
 def run_files(files: list[Input], k: int, options: Revealing, *, out: Path, report: Path | None) -> None:
@@ -48,11 +49,13 @@ def run_files(files: list[Input], k: int, options: Revealing, *, out: Path, repo
     names, called = party_names(files), list(map(str, files))
     opened = revealing(options, names) | comparing(options, names)
     preparation = options.preparation
-    tables = tables_of(files, options, weight_column=options.weight_column)
+    described = names_of(options.described)
+    tables = tables_of(files, options, weight_column=options.weight_column, describe=described)
     with our_warnings(), log_file(options.log):
         ids = Membership(row_ids(tables), cap=options.ids_cap) if options.membership else None
         init = _start(options.init, tables[0].columns, preparation)
         weights = row_weights(tables)
+        opened["describe"] = [table.described for table in tables] if described else None
         given = options.options(ids=ids, init=init, sample_weight=weights, **opened)
         result = run_parties(members_of(tables), given, k=k, t=options.t, ell=options.ell)
     summary, rows = _summary(options, tables, result), [table.rows for table in tables]
@@ -63,6 +66,8 @@ def run_files(files: list[Input], k: int, options: Revealing, *, out: Path, repo
     with whole_folder("--out", out) as folder:
         for table, name, labels in zip(tables, label_names(files), result.labels, strict=True):
             write_labels(folder / name, table, labels)
+        if result.table is not None:
+            result.table.to_csv(folder / TABLE)
         for name in _recipients(files, result):
             for kind, opened_values in ((CENTRES, centres), (SPREADS, spreads)):
                 if opened_values is not None:
@@ -155,5 +160,7 @@ def _show(result: Result, files: list[Input], out_folder: Path) -> None:
     if told:
         what = "centres" if result.cluster_std is None else "centres and standard deviations"
         say(f"{what} opened to {', '.join(told)}")
+    if result.table is not None:
+        out.print(str(result.table), markup=False)
     out.print(cost_table(result.costs, result.job))
     out.print(f"{result.costs.wall_seconds:.2f} s in all; results in {out_folder}")

@@ -57,6 +57,7 @@ class Table:
     ids: pa.ChunkedArray | None = field(default=None, repr=False)  # written beside the labels
     id_name: str = "row"  # name of the ID column
     weights: Ints | None = field(default=None, repr=False)  # how many times each row counts
+    described: pa.Table | None = field(default=None, repr=False)  # columns that are not clustered
     written: str = ""  # the format of a text file, if it is unusual
 
 
@@ -82,21 +83,23 @@ def chosen_columns(
     drop: Sequence[str] = (),
     id_column: str | None = None,
     weight_column: str | None = None,
+    describe: Sequence[str] = (),
     ranges: Mapping[str, tuple[float, float]] | None = None,
     named: bool = True,
 ) -> Table:
     """The columns of a table that are clustered.
 
     These are `columns` in this order, or positions ("0", "1") for .npy. By default they are all columns
-    except `drop`, `weight_column` and `id_column`, which is written beside the labels. With `ranges` the
-    values of each column must lie in its range. Unless the columns were `named` by the user, a column that
-    looks like an identifier is refused. One DataError has every column that is wrong, by its position if
-    names may be values.
+    except `drop`, `describe`, `weight_column` and `id_column`, which is written beside the labels. With
+    `ranges` the values of each column must lie in its range. Unless the columns were `named` by the user, a
+    column that looks like an identifier is refused. One DataError has every column that is wrong, by its
+    position if names may be values.
     """
     columns, drop = normal_all(columns), normal_all(drop)
     id_column = normal(id_column) if id_column else None
     weight_column = normal(weight_column) if weight_column else None
-    found, ids = table.column_names, [one for one in (id_column, weight_column) if one]
+    describe = normal_all(describe)
+    found, ids = table.column_names, [*(one for one in (id_column, weight_column) if one), *describe]
     counts = Counter(found)
     wrong: list[DataError] = []
     missing = [name for name in dict.fromkeys((*columns, *drop, *ids)) if name not in counts]
@@ -148,6 +151,7 @@ def chosen_columns(
     return Table(
         path=path,
         weights=weights,
+        described=table.select(describe) if describe else None,
         columns=chosen,
         rows=rows,
         ids=table.column(id_column) if id_column else None,
@@ -207,12 +211,17 @@ def read_tables(
     drop: Sequence[str] = (),
     id_column: str | None = None,
     weight_column: str | None = None,
+    describe: Sequence[str] = (),
 ) -> list[Table]:
     """Read every party's file, by default the columns of the first file in its order."""
     drop = normal_all(drop)
-    not_clustered = {*drop, *(normal(one) for one in (id_column, weight_column) if one)}
+    not_clustered = {
+        *drop,
+        *normal_all(describe),
+        *(normal(one) for one in (id_column, weight_column) if one),
+    }
     as_text = [id_column] if id_column else []
-    named = [*columns, *drop, *([weight_column] if weight_column else [])]
+    named = [*columns, *drop, *describe, *([weight_column] if weight_column else [])]
     loaded = each(lambda path: load_table(path, as_text=as_text, named=named), paths)
     for name in drop:
         if not any(name in table.column_names for table in loaded):
@@ -237,6 +246,7 @@ def read_tables(
             drop=dropped,
             id_column=id_column,
             weight_column=weight_column,
+            describe=describe,
             named=bool(columns),
         )
 
