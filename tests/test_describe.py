@@ -216,6 +216,14 @@ def test_arrays_have_no_names():
         secfc.run(arrays, 3, 1, 1, describe=["x"], limits=CONSENT)
 
 
+def test_the_copy_of_a_party_shows_the_table_and_that_of_the_server_does_not(result, tmp_path):
+    own, servers = (result.report(tmp_path / f"{at}.html", party=at).read_text() for at in (0, None))
+    assert 'id="table"' in own
+    assert all(f">{line[1]}</td>" in own for line in result.table1().lines()[1:])
+    assert 'id="table"' not in servers
+    assert "of 6 columns that are not clustered, by cluster" in servers
+
+
 def test_a_run_without_described_columns_has_no_table():
     with pytest.raises(secfc.ParameterError, match=r"^describe: no columns were described in this run$"):
         secfc.run(NUMBERS, 3, 1, 1, seed=0).table1()

@@ -32,6 +32,7 @@ from secfc.version import VERSION
 
 if TYPE_CHECKING:
     from secfc.agreement.audit import Finding
+    from secfc.prepare.by_cluster import Table1
 
 
 VERSIONS = {"secfc": VERSION, "python": platform.python_version(), "numpy": np.__version__}
@@ -72,6 +73,7 @@ class Figures:
     compared: list[Any] = field(default_factory=list)  # with the attributes of `secfc.api.choose_k.Candidate`
     stability: Sequence[Stable] = ()  # of each k, in a client's copy
     unreadable: list[str] = field(default_factory=list)  # what a party is told of its labels that are -1
+    table: "Table1 | None" = None  # in the copy of a party, if columns were described
 
     @property
     def comparison(self) -> tuple[list[str], list[list[str]], str]:
@@ -206,6 +208,7 @@ def page_of(
                 columns=columns,
             ),
             fit=fit,
+            table=None if party is None else result.table,
         ),
         learned=who_learned_what(job, rounds=result.costs.rounds, names=shown),
         comparison=compare_with_pooled(result, pooled) if pooled is not None and party is None else None,

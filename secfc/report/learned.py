@@ -85,6 +85,16 @@ def who_learned_what(
                 f"of the others' rows in it{least}",
             )
         )
+    if job.opened.described is not None:
+        count, smallest = len(job.opened.described.categories), job.opened.described.smallest
+        lines.append(
+            Learned(
+                "every party, because all consented",
+                f"of {count} columns that are not clustered, by cluster: counts, and sums and sums of "
+                f"squares or counts by category. Any t = {job.t} parties, without their own rows: those of "
+                f"at least two others, with {smallest} values or more each. The server: which were opened",
+            )
+        )
     return lines
 
 
