@@ -17,7 +17,7 @@ def test_the_command_says_which_log_has_the_text_of_a_sites_error(tmp_path):
     made.write_site("west")
     (tmp_path / "north.log").write_text("of an earlier run\n")
     done = CliRunner().invoke(app, ["job", "run", str(made.job), *map(str, map(made.site, NAMES)), "--quiet"])
-    assert done.exit_code == 2
+    assert done.exit_code == 3
     assert f"{tmp_path / 'west.log'}: the whole text of an error" in done.stderr
     assert "limits.reveal_centres" in (tmp_path / "west.log").read_text()
     assert "north.log" not in done.stderr

@@ -202,7 +202,7 @@ class TestTheCommand:
     def test_by_consent_it_has_the_inertia(self, files):
         arguments = ("run", *ARGUMENTS, *COLUMNS, "--disclosure", "labels", "--reveal-inertia")
         refused = secfc_command(*arguments, "--consent", "a,b", "--out", "result", cwd=files)
-        assert refused.returncode == 2, refused.stderr
+        assert refused.returncode == 3, refused.stderr
         assert "c.csv did not consent; every party must, by limits=secfc.Limits(reveal_inertia" in " ".join(
             refused.stderr.split()
         )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from secfc import errors
-from secfc.agreement.public_errors import TYPES, PublicError, is_ending
+from secfc.agreement.public_errors import TYPES, PublicError, error_of_ending, is_ending
 from secfc.agreement.statement import COMPLETE, LEFT_OUT, MISSED, Ending
 from secfc.drivers.calls.failures import as_error
 from secfc.errors import CheatError, PartyError, SecFCError, StorageError
@@ -108,3 +108,12 @@ def test_a_text_is_for_the_party_itself():
     assert str(error) == SECRET
     assert error.code is Code.CHEATING_SERVER
     assert errors.DataError(SECRET).party is None
+
+
+def test_the_error_of_an_ending_has_its_code_and_names():
+    error = error_of_ending(
+        "CheatError: cheating-server at west (round 2, client 2, client 9)", names=["north", "west"]
+    )
+    assert error.code is Code.CHEATING_SERVER
+    assert str(error) == "CheatError: cheating-server at west (round 2, west, client 9)"
+    assert error_of_ending("I owe you 5", names=[], before="north: ").code is Code.INTERNAL

@@ -109,6 +109,23 @@ def is_ending(text: str) -> bool:
     return found is not None and found["kind"] in TYPES and found["code"] in _CODES
 
 
+def error_of_ending(ended: str, *, names: Sequence[str], before: str = "") -> PartyError:
+    """The error for a run that did not end well, with the code of its ending and with names of clients."""
+    found = _ENDING.fullmatch(ended)
+    code = None if found is None else _CODES.get(found["code"])
+    return PartyError(before + named(ended, names), code=code)
+
+
+def named(ended: str, names: Sequence[str]) -> str:
+    """An ending with names instead of numbers of clients."""
+
+    def name(found: re.Match[str]) -> str:
+        client = int(found[1])
+        return names[client - 1] if 1 <= client <= len(names) else found[0]
+
+    return re.sub(r"\bclient (\d{1,10})\b", name, ended)
+
+
 def _numbers_of(said: object, most: int) -> tuple[int, ...]:
     numbers = said if isinstance(said, list) and len(said) <= MAX_CLIENTS else []
     return tuple(one for one in numbers if _is_number(one, most))

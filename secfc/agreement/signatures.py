@@ -2,7 +2,7 @@
 
 ::
 
-    signed = "secfc job signature 1" | digest (32)
+    signed = "secfc job signature 2" | digest (32) | protocol (2) | version of secfc
 """
 
 from pathlib import Path
@@ -10,23 +10,29 @@ from pathlib import Path
 from pydantic import Field
 
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.schemas import Hex32, SignatureBytes
-from secfc.crypto.identity import Identity
+from secfc.agreement.schemas import MADE_HERE, Hex32, SignatureBytes, Versioned
+from secfc.crypto.identity import SIGNATURE_BYTES, Identity
 from secfc.errors import AgreementError, SealError
 from secfc.errors.codes import Code
 from secfc.protocol.job.thresholds import MAX_CLIENTS
 from secfc.tables.outputs import replace_text
 from secfc.tables.toml_file import FileSchema, ListOf, TomlFile, toml_text
 
-_SIGNED = b"secfc job signature 1"
+_SIGNED = b"secfc job signature 2"
 
 
-class Signature(FileSchema):
+class Signature(Versioned):
     """A party's signature. `standing` verifies it."""
 
     party: str
     digest: Hex32
     signature: SignatureBytes
+
+    @property
+    def signed(self) -> bytes:
+        """The signed bytes."""
+        protocol = self.protocol.to_bytes(2, "little")
+        return _SIGNED + bytes.fromhex(self.digest) + protocol + self.secfc.encode()
 
     def to_toml(self) -> str:
         """Its entry in a file."""
@@ -46,8 +52,10 @@ def signatures_path(job: Path) -> Path:
 
 def sign_job(agreement: Agreement, party: str, identity: Identity) -> Signature:
     """A party's signature of a job."""
-    signature = identity.sign(_SIGNED + agreement.digest)
-    return Signature(party=party, digest=agreement.digest.hex(), signature=signature)
+    draft = Signature(
+        party=party, digest=agreement.digest.hex(), signature=bytes(SIGNATURE_BYTES), **MADE_HERE
+    )
+    return draft.model_copy(update={"signature": identity.sign(draft.signed)})
 
 
 def standing(agreement: Agreement, signatures: list[Signature]) -> dict[str, str]:
@@ -62,11 +70,13 @@ def standing(agreement: Agreement, signatures: list[Signature]) -> dict[str, str
 def _state(agreement: Agreement, signature: Signature) -> str:
     if signature.party not in agreement.names:
         return "no party of the job"
+    if signature.other_version is not None:
+        return f"its signature was {signature.other_version}"
     if signature.digest != agreement.digest.hex():
         return f"signed another job, {signature.digest[:16]}"
     try:
         number = agreement.names.index(signature.party) + 1
-        agreement.consortium.roster.verify(number, signature.signature, _SIGNED + agreement.digest)
+        agreement.consortium.roster.verify(number, signature.signature, signature.signed)
     except SealError:
         return "wrong signature: not by the key in the roster"
     return "signed"

@@ -1,4 +1,4 @@
-"""How commands end after an error or Ctrl-C."""
+"""How commands end: their exit status, after an error or Ctrl-C too."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,11 +11,58 @@ from typer.core import TyperGroup
 import secfc
 from secfc.cli import INTERRUPTED
 from secfc.cli.render import error_console
+from secfc.errors.codes import Code
 from secfc.errors.escaping import shown
 from secfc.protocol.job.retired import retired_choice
 
-_REFUSED = 2
+FAILED, GIVEN, REFUSED, ABSENT = 1, 2, 3, 4
+"""Exit statuses of every command beside 0: the run failed or a check does not hold; what was given cannot be
+used, such as options, files and rows; limits, signatures or the agreement forbid it; a party is absent."""
+
+_STATUSES = (
+    dict.fromkeys(Code, GIVEN)
+    | dict.fromkeys(
+        (
+            Code.DISK_FULL,
+            Code.STORAGE,
+            Code.BAD_MESSAGE,
+            Code.BAD_SIGNATURE,
+            Code.CHEATING_SERVER,
+            Code.IMPOSSIBLE_TOTALS,
+            Code.IMPOSSIBLE_DISTANCES,
+            Code.UNION,
+            Code.STOPPED,
+            Code.INTERNAL,
+        ),
+        FAILED,
+    )
+    | dict.fromkeys(
+        (
+            Code.LIMIT,
+            Code.LIMIT_SMALLEST_SET,
+            Code.LIMIT_ROUNDS,
+            Code.LIMIT_ROWS,
+            Code.LIMIT_SHARE,
+            Code.NO_CONSENT,
+            Code.NOT_AGREED,
+            Code.EXPIRED,
+            Code.NO_RUNS_LEFT,
+            Code.KEY_NOT_IN_ROSTER,
+            Code.OTHER_ID_KEY,
+            Code.OTHER_VERSION,
+            Code.NOT_SIGNED,
+            Code.IN_USE,
+        ),
+        REFUSED,
+    )
+    | dict.fromkeys((Code.PARTY_VANISHED, Code.TIMEOUT, Code.TOO_MANY_FAULTS, Code.UNION_OPENED), ABSENT)
+)
 _MOST_OF_LINE = 5000  # characters of an error's line, which may list the columns of a wide file
+
+
+def status_of(code: Code) -> int:
+    """The exit status of a command that ends with an error of this code."""
+    return _STATUSES[code]
 
 
 @contextmanager
@@ -46,7 +93,7 @@ def plain_endings() -> Iterator[None]:
         # A text may quote other parties line by line.
         text = "\n".join(shown(line, _MOST_OF_LINE) for line in str(error).split("\n"))
         out.print(f"{type(error).__name__}: {text}", soft_wrap=True)
-        raise typer.Exit(_REFUSED) from None
+        raise typer.Exit(status_of(error.code)) from None
     except KeyboardInterrupt:
         error_console().print("interrupted; nothing was written")
         raise typer.Exit(INTERRUPTED) from None

@@ -168,6 +168,11 @@ class Code(StrEnum):
         "the party's key is not its key in the roster",
         "Use the key of the roster, or agree on a new roster.",
     )
+    OTHER_VERSION = (
+        "other-version",
+        "a file was made by a version of secfc with another protocol",
+        "Install the version that the error names.",
+    )
     NOT_SIGNED = (
         "not-signed",
         "a signature of the job is missing or wrong",
@@ -232,6 +237,11 @@ class Code(StrEnum):
         "timeout",
         "the party did not answer in time",
         "Read the party's own log and check the network.",
+    )
+    IN_USE = (
+        "in-use",
+        "another command uses the folder",
+        "Wait until that command has ended, or end it.",
     )
     STOPPED = ("stopped", "a user or another program stopped the run", "Start a new run.")
     INTERNAL = ("internal", "an error in the program", "Read the party's own log, and report the error.")

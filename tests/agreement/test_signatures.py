@@ -10,6 +10,7 @@ from secfc.agreement.signatures import (
     standing,
 )
 from secfc.errors import AgreementError, ParameterError
+from secfc.version import PROTOCOL, VERSION
 
 
 @pytest.fixture
@@ -75,14 +76,30 @@ def test_a_file_of_signatures_that_is_wrong_is_told_by_line(organisations, path)
     text = path.read_text()
     digest = organisations.agreement.digest.hex()
     for changed, told in (
-        (text.replace(digest, digest[:-1]), r"job\.signatures:5: signature\[1\]\.digest: "),
-        (text.replace(digest, digest.upper()), r"job\.signatures:5: signature\[1\]\.digest: "),
+        (text.replace(digest, digest[:-1]), r"job\.signatures:7: signature\[1\]\.digest: "),
+        (text.replace(digest, digest.upper()), r"job\.signatures:7: signature\[1\]\.digest: "),
         (
             text.replace('signature = "', 'signature = "!'),
-            r"job\.signatures:6: signature\[1\]\.signature: 64 bytes in base64",
+            r"job\.signatures:8: signature\[1\]\.signature: 64 bytes in base64",
         ),
-        (text + "more = 1\n", r"job\.signatures:7: signature\[1\]\.more: unknown key"),
+        (text + "more = 1\n", r"job\.signatures:9: signature\[1\].more: unknown key"),
     ):
         path.write_text(changed)
         with pytest.raises(ParameterError, match=told):
             read_signatures(path)
+
+
+def test_a_signature_of_another_protocol_says_both_versions(organisations, path):
+    organisations.sign()
+    path.write_text(path.read_text().replace(f"protocol = {PROTOCOL}", "protocol = 99", 1))
+    found = standing(organisations.agreement, read_signatures(path))
+    told = f"made by secfc {VERSION}, protocol 99; this is secfc {VERSION}, protocol {PROTOCOL}"
+    assert found == {"north": f"its signature was {told}", "south": "signed", "west": "signed"}
+    with pytest.raises(AgreementError, match="north: its signature was made by secfc"):
+        collect(organisations.agreement, path, read_signatures(path))
+
+
+def test_a_signature_covers_the_versions(organisations, path):
+    changed = organisations.signature("north").model_copy(update={"secfc": "9.9"})
+    with pytest.raises(AgreementError, match="north: wrong signature"):
+        collect(organisations.agreement, path, [changed])

@@ -52,7 +52,7 @@ def test_a_log_of_a_run_that_never_began_does_not_let_an_expired_job_run(organis
     path.touch()
     sites = [str(organisations.site(name)) for name in organisations.names]
     done = CliRunner().invoke(app, ["job", "run", str(organisations.job), *sites, "--resumable"])
-    assert done.exit_code == 2
+    assert done.exit_code == 3
     assert "expired on 2026-01-31" in done.output
 
 
@@ -60,7 +60,7 @@ def test_a_job_that_has_expired_is_not_signed(organisations):
     organisations.replace(organisations.job, "9999-12-31", "2026-01-31")
     signed = signatures_path(organisations.job).read_bytes()
     done = CliRunner().invoke(app, ["job", "sign", str(organisations.site("north"))])
-    assert done.exit_code == 2
+    assert done.exit_code == 3
     assert "expired on 2026-01-31" in done.output
     assert signatures_path(organisations.job).read_bytes() == signed
 

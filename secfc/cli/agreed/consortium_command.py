@@ -158,7 +158,8 @@ def accept(
 def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> None:
     """A site's last step: wait for the coordinator, and take part in one run of the job."""
     _need_flare(timeout=timeout)
-    from secfc.agreement.public_errors import COMPLETE
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.public_errors import COMPLETE, error_of_ending
     from secfc.agreement.site_file import read_site
     from secfc.drivers.flare.runs import ending_of, run_site
 
@@ -166,7 +167,8 @@ def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> None:
     folder = run_site(own, timeout=timeout, say=say)
     ended = ending_of(folder)
     if ended != COMPLETE:
-        raise PartyError(f"{own.party}: {ended}; {folder} has the statement")
+        say(f"{folder}: the statement")
+        raise error_of_ending(ended, names=read_job(own.job).names, before=f"{own.party}: ")
     say(f"{folder}: labels, and the signed statement")
 
 
@@ -311,18 +313,20 @@ def rehearse(
 
 def _finish(agreement: "Agreement", job: Path, path: Path, report: Path | None, text: str) -> None:
     """Write the summary and the page of a run, and print how it ended."""
+    from secfc.agreement.public_errors import COMPLETE, error_of_ending, named
     from secfc.agreement.statement import read_summary
 
     replace_text(path, text)
-    told = read_summary(path).coordinator
+    told, names = read_summary(path).coordinator, agreement.names
     if told["interrupted"]:
         path.unlink()
-        raise PartyError(f"{told['ended']}; interrupted; the same command continues the run")
-    write_page(report, path, agreement)
-    if told["ended"] != "complete":
-        raise PartyError(f"{told['ended']}")
+        say("the run was interrupted; the same command continues it")
+    else:
+        write_page(report, path, agreement)
+    if told["ended"] != COMPLETE or told["interrupted"]:
+        raise error_of_ending(told["ended"], names=names)
     for name, why in told["lost"].items():
-        say(f"{shown(name)} was lost: {shown(why)}")
+        say(f"{shown(name)} was lost: {shown(named(why, names))}")
     end = "converged" if told["result"]["converged"] else "stopped at max_iter"
     console().print(f"{end} after {told['result']['n_iter']} iterations")
     say(f"{path}: secfc audit {path} --job {job}")

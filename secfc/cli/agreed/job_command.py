@@ -11,7 +11,7 @@ from rich.table import Table
 from secfc.api.progress_bar import progress_bar
 from secfc.cli.agreed.deposit_command import named_owners, print_lines
 from secfc.cli.command_options import Deadline
-from secfc.cli.endings import told_which_log
+from secfc.cli.endings import FAILED, told_which_log
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
 from secfc.errors import ParameterError, SecFCError
 from secfc.protocol.job.cases import Deposited, Predict, Union
@@ -29,8 +29,6 @@ job = typer.Typer(
     help="A job that organisations agree on: show, check, sign, collect, verify, run.",
     no_args_is_help=True,
 )
-
-_DOES_NOT_HOLD = 1
 
 JobFile = Annotated[Path, typer.Argument(help="The job file.")]
 SiteFiles = Annotated[list[Path], typer.Argument(help="Site files of all parties, in any order.")]
@@ -383,7 +381,7 @@ def show_findings(findings: list["Finding"], *, lost: Collection[str] = ()) -> N
         out.print(mark, style=style, end="  ")
         say(finding.text)
     if wrong:
-        raise typer.Exit(_DOES_NOT_HOLD)
+        raise typer.Exit(FAILED)
 
 
 def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from secfc.drivers.flare.flare_processes import KitProcess, ServerProcess, stop
 from secfc.drivers.flare.kits import ADMIN, SERVER, SITE_FILE, Role, check_name, check_path
 from secfc.drivers.flare.provision import Address, issue_kit
 from secfc.errors import PartyError
+from secfc.errors.codes import Code
 
 _START_SECONDS = 180.0
 _POLL_SECONDS = 0.2
@@ -86,7 +87,8 @@ class Federation:
         while not wanted <= (known := self._registered()):
             self.check_alive(names)
             if time.monotonic() > until:
-                raise PartyError(f"sites that did not register: {', '.join(sorted(wanted - known))}")
+                text = f"sites that did not register: {', '.join(sorted(wanted - known))}"
+                raise PartyError(text, code=Code.TIMEOUT)
             time.sleep(_POLL_SECONDS)
 
     def _registered(self) -> set[str]:

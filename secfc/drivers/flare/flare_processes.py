@@ -21,6 +21,7 @@ import psutil
 from secfc.drivers.flare.jobs import SUMMARY
 from secfc.drivers.flare.kits import SERVER, Role, organisation_of
 from secfc.errors import ParameterError, PartyError
+from secfc.errors.codes import Code
 
 _GRACE_SECONDS = 10.0
 _COMMAND_SECONDS = 120.0
@@ -39,7 +40,8 @@ def only_one(kit: Path) -> Iterator[None]:
     """Hold the lock of a kit. PartyError if another command holds it."""
     with _lock(kit, fcntl.LOCK_EX) as free:
         if not free:
-            raise PartyError(f"{kit}: another secfc consortium start or run uses this kit and was left alone")
+            text = f"{kit}: another secfc consortium start or run uses this kit and was left alone"
+            raise PartyError(text, code=Code.IN_USE)
         yield
 
 
@@ -269,7 +271,7 @@ class ServerProcess(KitProcess):
 
     def _abort(self, number: str, why: str) -> NoReturn:
         self._nvflare("job", "abort", number, "--force")
-        raise PartyError(why)
+        raise PartyError(why, code=Code.TIMEOUT)
 
     def _summary(self, number: str) -> Path | None:
         """A copy of a job's summary. FLARE moves the job's folder into its store at the end."""

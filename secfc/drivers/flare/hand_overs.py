@@ -14,13 +14,13 @@ from pydantic import Field
 
 from secfc.agreement.consortium import Consortium, Member, check_member, roster_of
 from secfc.agreement.job_file import JobSchema
-from secfc.agreement.schemas import decoded, encoded
+from secfc.agreement.schemas import MADE_HERE, Versioned, check_version, decoded, encoded
 from secfc.crypto.identity import Identity, Roster
 from secfc.drivers.flare.kits import check_name
 from secfc.drivers.flare.provision import Address
 from secfc.errors import AgreementError, ParameterError, SealError
 from secfc.protocol.job.thresholds import MAX_CLIENTS
-from secfc.tables.toml_file import FileSchema, TableOf, TomlFile, as_toml, read_text
+from secfc.tables.toml_file import TableOf, TomlFile, as_toml, read_text
 
 JOB, ROSTER = "job.toml", "roster.toml"
 SCHEMAS = {"prepare": "schema.toml", "describe": "outcomes.toml"}  # by the key of a job that names one
@@ -36,7 +36,7 @@ _MOST_REQUEST = 1 << 15  # bytes: a request has only a few keys and names
 Pem = Annotated[str, Field(max_length=10_000)]
 
 
-class HandOver(FileSchema):
+class HandOver(Versioned):
     """A file that its author has signed."""
 
     about: ClassVar[str]  # its first line, for people
@@ -125,6 +125,7 @@ def request_text(member: Member, identity: Identity, *, tls: str, helper: bool) 
     """A party's request, signed by its key. `tls` is its signing request, PEM."""
     schema = RequestSchema(
         format="secfc request 1",
+        **MADE_HERE,
         helper=helper,
         tls=tls,
         signature="",
@@ -135,7 +136,9 @@ def request_text(member: Member, identity: Identity, *, tls: str, helper: bool) 
 
 def read_request(path: Path) -> RequestSchema:
     """A party's request, signed by the key in it. ParameterError names the file and the fault."""
-    schema = TomlFile(path, read_text(path, most=_MOST_REQUEST)).check(RequestSchema)
+    file = TomlFile(path, read_text(path, most=_MOST_REQUEST))
+    check_version(file)
+    schema = file.check(RequestSchema)
     try:
         check_party(schema.name, schema.organisation)
     except ParameterError as error:
@@ -151,6 +154,7 @@ def read_consortium(path: Path) -> tuple[ConsortiumSchema, Consortium]:
     that all have the same job.
     """
     file = TomlFile(path)
+    check_version(file)
     schema = file.check(ConsortiumSchema)
     check_address(schema.address, name=str(path))
     consortium = roster_of(TomlFile(Path(f"{path}: roster"), schema.roster))

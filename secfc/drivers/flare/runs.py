@@ -19,6 +19,7 @@ from secfc.drivers.flare.run_state import STANDING, read_standing
 from secfc.drivers.flare.setting_up import KIT
 from secfc.drivers.sites.past_runs import STATEMENT
 from secfc.errors import AgreementError, ParameterError, PartyError
+from secfc.errors.codes import Code
 from secfc.tables.toml_file import read_json
 
 _POLL_SECONDS = 1.0
@@ -100,7 +101,8 @@ def _wait_for(names: Sequence[str], server: ServerProcess, *, least: int, second
         missing = [name for name in names if name not in known]
         if time.monotonic() > until:
             if len(known) < least:
-                raise PartyError(f"these sites did not connect: {', '.join(missing)}")
+                text = f"these sites did not connect: {', '.join(missing)}"
+                raise PartyError(text, code=Code.TIMEOUT)
             say(f"the run begins without {', '.join(missing)}")
             return
         found = server.known(names)
@@ -156,7 +158,8 @@ def _take_part(site: Site, process: KitProcess, *, timeout: float, say: Say) -> 
             if not process.alive:
                 raise PartyError(f"{site.party}: FLARE's client has ended; {process.console} says why")
             if time.monotonic() > until:
-                raise PartyError(f"{site.party}: the run had not ended after {timeout:.0f} s")
+                text = f"{site.party}: the run had not ended after {timeout:.0f} s"
+                raise PartyError(text, code=Code.TIMEOUT)
             worked = works
     finally:
         process.stop()

@@ -10,6 +10,7 @@ from pathlib import Path
 from secfc.agreement.consortium import Consortium, Member, roster_of, roster_text
 from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.key_files import COORDINATOR_KEY, read_key, write_new_key
+from secfc.agreement.schemas import MADE_HERE
 from secfc.agreement.secret_files import OWNER_ONLY, read_private_text, write_new
 from secfc.agreement.site_file import Site
 from secfc.drivers.flare.certificates import (
@@ -130,6 +131,7 @@ def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -
         }
         handed = ConsortiumSchema(
             format="secfc consortium 1",
+            **MADE_HERE,
             project=address.project,
             host=address.host,
             port=address.port,

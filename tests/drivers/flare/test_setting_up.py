@@ -13,16 +13,18 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding
 from nvflare.lighter.utils import x509_name
-from support.hospitals import JOB, NAMES, accept, command, new, requests, resigned
+from support.hospitals import JOB, NAMES, REFUSED, accept, command, new, requests, resigned
 
 from secfc.agreement.consortium import Member
 from secfc.agreement.job_file import read_job
 from secfc.agreement.key_files import read_key
+from secfc.agreement.schemas import MADE_HERE
 from secfc.drivers.flare.certificates import Authority, new_key, signing_request
 from secfc.drivers.flare.hand_overs import RequestSchema, read_consortium, request_text
 from secfc.drivers.flare.kits import AUTHORIZATION, CLASSES
 from secfc.errors import ParameterError
 from secfc.tables.toml_file import MAX_BYTES
+from secfc.version import PROTOCOL, VERSION
 
 pytestmark = pytest.mark.flare
 
@@ -186,7 +188,7 @@ def test_a_request_that_was_changed_is_refused_by_name(made, old, given):
     path = requests(made)[0]
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, given, 1))
-    assert "hospital-a.request" in new(made, *requests(made))
+    assert "hospital-a.request" in new(made, *requests(made), status=REFUSED)
 
 
 def test_a_request_with_the_key_of_another_is_refused(made):
@@ -194,7 +196,20 @@ def test_a_request_with_the_key_of_another_is_refused(made):
     line = next(line for line in second.splitlines() if line.startswith("key = "))
     own = next(line for line in first.splitlines() if line.startswith("key = "))
     requests(made)[0].write_text(first.replace(own, line))
-    assert "not signed by the key" in new(made, *requests(made))
+    assert "not signed by the key" in new(made, *requests(made), status=3)
+
+
+def test_a_request_and_a_consortium_file_of_another_protocol_say_both_versions(made):
+    """Whatever keys another version has, and whoever signed it."""
+    told = r"made by secfc 0.9, protocol 99; this is secfc "
+    for path, read in (
+        (requests(made)[0], lambda: new(made, *requests(made), status=3)),
+        (made / "consortium" / "consortium.toml", lambda: accept(made, status=3)),
+    ):
+        text = path.read_text().replace(f"protocol = {PROTOCOL}", "protocol = 99\nlater = true")
+        path.write_text(text.replace(f'secfc = "{VERSION}"', 'secfc = "0.9"'))
+        said = read()
+        assert f"{path}: {told}{VERSION}, protocol {PROTOCOL}" in said
 
 
 def ask(folder, tls):
@@ -208,7 +223,14 @@ def ask(folder, tls):
 def test_a_request_in_the_coordinators_name_is_refused(made, name):
     key = read_key(made / "hospital-a" / "identity.key")
     tls = signing_request(new_key()[0], name)
-    given = {"format": "secfc request 1", "organisation": "", "helper": False, "tls": tls, "signature": ""}
+    given = {
+        "format": "secfc request 1",
+        **MADE_HERE,
+        "organisation": "",
+        "helper": False,
+        "tls": tls,
+        "signature": "",
+    }
     schema = RequestSchema.model_construct(name=name, key=key.public, **given)
     requests(made)[0].write_text(schema.signed_text(key))
     assert f"name: '{name}' is " in new(made, *requests(made))
@@ -327,7 +349,7 @@ def test_a_consortium_file_that_was_changed_is_refused_and_nothing_is_written(ma
     old, given = (text.replace('\\"', '"') for text in (old, given))
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, given, 1))
-    assert "consortium.toml" in accept(made)
+    assert "consortium.toml" in accept(made, status=REFUSED)
 
 
 def test_a_certificate_or_authority_that_was_swapped_is_refused(made):
@@ -335,7 +357,7 @@ def test_a_certificate_or_authority_that_was_swapped_is_refused(made):
     schema, _ = read_consortium(path)
     text = path.read_text()
     path.write_text(text.replace(schema.authority, Authority.new("secfc").pem))
-    assert "not signed by the key" in accept(made)
+    assert "not signed by the key" in accept(made, status=3)
 
 
 OUTCOMES = '[[column]]\nname = "stay"\nlow = 0\nhigh = 60\n'
@@ -436,10 +458,10 @@ def test_a_site_that_is_no_party_or_has_another_key_is_refused(made):
     site = made / "hospital-a" / "site.toml"
     text = site.read_text()
     site.write_text(text.replace('"hospital-a"', '"hospital-d"'))
-    assert "'hospital-d' is not in the roster" in accept(made)
+    assert "'hospital-d' is not in the roster" in accept(made, status=3)
     site.write_text(text)
     shutil.copy(made / "hospital-b" / "identity.key", made / "hospital-a" / "identity.key")
-    assert "not the key that the roster has for hospital-a" in accept(made)
+    assert "not the key that the roster has for hospital-a" in accept(made, status=3)
 
 
 def test_a_consortium_is_accepted_once(made):

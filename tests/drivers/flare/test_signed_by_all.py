@@ -67,11 +67,11 @@ def test_signatures_of_another_job_are_not_taken(made, tmp_path):
 def test_nobody_starts_what_is_not_signed(made):
     accept(made, status=0)
     site = made / "hospital-a" / "site.toml"
-    assert "hospital-a: not signed" in command("consortium", "start", site, status=2)
+    assert "hospital-a: not signed" in command("consortium", "start", site, status=3)
     job = made / "consortium" / "job.toml"
     command("job", "sign", site)
     own = made / "hospital-a" / "consortium" / "job.signatures"
-    words = command("consortium", "run", job, own, status=2)
+    words = command("consortium", "run", job, own, status=3)
     assert "hospital-b (not signed), hospital-c (not signed)" in words
     assert not (made / "consortium" / "server" / "console.txt").exists()
 

@@ -12,7 +12,7 @@ import time
 
 import psutil
 import pytest
-from support.hospitals import NAMES, accept, command, new, requests, set_up
+from support.hospitals import NAMES, REFUSED, accept, command, new, requests, set_up
 
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare import federation, runs
@@ -61,7 +61,7 @@ def start(monkeypatch):
     """`secfc consortium start` of a file without FLARE; return what it prints."""
     monkeypatch.setattr(runs, "KitProcess", Waiting)
     monkeypatch.setattr(runs, "_POLL_SECONDS", 0.0)
-    return lambda file: command("consortium", "start", file, status=2)
+    return lambda file, status: command("consortium", "start", file, status=status)
 
 
 # The site file
@@ -75,14 +75,16 @@ def test_start_has_the_jobs_of_the_kit_read_its_file(own, start):
         text = text.replace(f'"{old}"', f'"../{old}"')
     strict.write_text(text)
     for file in (strict, own / "site.toml", strict):
-        assert "FLARE's client has ended" in start(file)
+        assert "FLARE's client has ended" in start(file, 1)
         assert site_file_of(own) == file.resolve()
 
 
 def test_start_refuses_a_job_that_its_file_does_not_allow(own, start):
     strict = own / "strict.toml"
     strict.write_text((own / "site.toml").read_text().replace("smallest_set = 1", "smallest_set = 5"))
-    assert "limits.smallest_set: the job allows sets of 1 rows, this site allows 5 or more" in start(strict)
+    assert "limits.smallest_set: the job allows sets of 1 rows, this site allows 5 or more" in start(
+        strict, 3
+    )
     assert site_file_of(own) == (own / "site.toml").resolve()
 
 
@@ -101,7 +103,7 @@ def test_start_refuses_a_file_of_another_party_key_or_job(own, start, old, given
     (own / "consortium" / "other.toml").write_text(job.read_text().replace("k = 2", "k = 3"))
     other = own / "other.toml"
     other.write_text((own / "site.toml").read_text().replace(f'"{old}"', f'"{given}"'))
-    assert told in start(other)
+    assert told in start(other, REFUSED)
     assert site_file_of(own) == (own / "site.toml").resolve()
 
 
@@ -135,11 +137,11 @@ def test_over_flare_a_stricter_file_than_the_accepted_one_is_obeyed_and_a_second
         while not in_use(tmp_path / NAMES[0] / "consortium" / "kit"):
             assert sites[0].poll() is None, said(NAMES[0])
             time.sleep(0.2)
-        assert start("second", "start", tmp_path / NAMES[0] / "site.toml").wait(timeout=100) == 2
+        assert start("second", "start", tmp_path / NAMES[0] / "site.toml").wait(timeout=100) == 3
         assert "another secfc consortium start or run uses this kit" in said("second")
-        assert start("run", "run", job, *given, "--timeout", 200).wait(timeout=300) == 2, said("run")
+        assert start("run", "run", job, *given, "--timeout", 200).wait(timeout=300) == 3, said("run")
         assert "LimitError: limit-rows at hospital-a" in said("run")
-        assert [site.wait(timeout=100) for site in sites] == [2, 2, 2], [*map(said, NAMES)]
+        assert [site.wait(timeout=100) for site in sites] == [3, 3, 3], [*map(said, NAMES)]
     finally:
         for process in started:
             if process.poll() is None:
@@ -164,7 +166,7 @@ def test_a_second_start_or_run_is_refused_and_changes_nothing(made, own):
         (kit / STANDING).write_text('{"at": "now", "said": "share: 3 B sent"}')
         with only_one(kit):
             before = {path: path.lstat().st_mtime_ns for path in kit.rglob("*")}
-            said = command("consortium", verb, file, status=2)
+            said = command("consortium", verb, file, status=3)
             assert "another secfc consortium start or run uses this kit and was left alone" in said
             assert {path: path.lstat().st_mtime_ns for path in kit.rglob("*")} == before
             assert "its processes are running" in command("consortium", "status", file)
@@ -352,7 +354,7 @@ def test_a_rehearsal_with_a_dead_client_ends_by_its_name_and_keeps_the_logs(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     files = [made.site(name) for name in made.names]
-    said = command("consortium", "rehearse", made.job, *files, status=2)
+    said = command("consortium", "rehearse", made.job, *files, status=1)
     assert "site-2: FLARE's client has ended" in said
     (folder,) = tmp_path.glob("secfc-flare-*")
     assert f"kits and logs are kept in {folder}/workspace" in said
