@@ -7,6 +7,7 @@ from secfc.agreement.job_file import Agreement
 from secfc.agreement.public_errors import COMPLETE
 from secfc.agreement.statement import SignedStatement, Statement, Summary, difference
 from secfc.errors import AgreementError, SealError, StorageError
+from secfc.errors.codes import Code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +17,8 @@ class Finding:
     holds: bool
     text: str
     missing: str | None = None  # the party whose statement is missing
+    code: Code | None = None  # of the error, where one was found
+    advice: str = ""  # what to do
 
 
 def audit(summary: Summary, agreement: Agreement) -> list[Finding]:

@@ -157,7 +157,11 @@ class Code(StrEnum):
         "the party did not agree to this job, roster, run or version",
         "Compare the digests of the job and the words of the roster.",
     )
-    EXPIRED = ("expired", "the last day of the job has passed", "Agree on a new job with a later day.")
+    EXPIRED = (
+        "expired",
+        "the last day of the job or of a certificate has passed",
+        "Agree on a new job with a later day; if it is a certificate, make a new consortium.",
+    )
     NO_RUNS_LEFT = (
         "no-runs-left",
         "the party has taken part in all the runs that the job allows",

@@ -213,6 +213,18 @@ def run(
     show_findings(audit(told, agreement), lost=lost)
 
 
+@consortium.command(epilog="Example: secfc consortium check site.toml")
+def check(file: OwnFile = _SITE) -> None:
+    """Check all that a run needs: files, rows, space, lock, certificates, and the way to the coordinator.
+
+    Each finding says what to do. The status is that of the first that does not hold.
+    """
+    _need_flare()
+    from secfc.drivers.flare.runs import look_at
+
+    show_findings(look_at(file))
+
+
 @consortium.command(epilog="Example: secfc consortium status site.toml")
 def status(file: OwnFile = _SITE) -> None:
     """Show the state of the run: phase, round, rows moved, bytes, and missing parties."""

@@ -1,6 +1,6 @@
 """`secfc job` and `secfc audit`: the agreement, its signatures, its runs, and the statements about them."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ from rich.table import Table
 from secfc.api.progress_bar import progress_bar
 from secfc.cli.agreed.deposit_command import named_owners, print_lines
 from secfc.cli.command_options import Deadline
-from secfc.cli.endings import FAILED, told_which_log
+from secfc.cli.endings import FAILED, status_of, told_which_log
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
 from secfc.errors import ParameterError, SecFCError
 from secfc.protocol.job.cases import Deposited, Predict, Union
@@ -369,19 +369,24 @@ def show_checked(site: "Site", found: "Checked") -> None:
         out.print(table)
 
 
-def show_findings(findings: list["Finding"], *, lost: Collection[str] = ()) -> None:
-    """Print the findings; exit with status 1 unless all hold. Statements of `lost` parties may be missing."""
-    out, wrong = console(), False
+def show_findings(findings: Iterable["Finding"], *, lost: Collection[str] = ()) -> None:
+    """Print the findings, and exit with the status of the first that does not hold.
+
+    Statements of `lost` parties may be missing.
+    """
+    out, wrong = console(), 0
     for finding in findings:
         mark, style = ("holds", "green") if finding.holds else ("DOES NOT HOLD", "bold red")
         if finding.missing in lost:
             mark, style = "lost", "yellow"
         elif not finding.holds:
-            wrong = True
+            wrong = wrong or (FAILED if finding.code is None else status_of(finding.code))
         out.print(mark, style=style, end="  ")
         say(finding.text)
+        if finding.advice:
+            say(f"  {finding.advice}")
     if wrong:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(wrong)
 
 
 def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:

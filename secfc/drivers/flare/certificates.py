@@ -5,7 +5,7 @@ only the public key from a request. Names and roles come from the roster.
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
@@ -16,10 +16,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from nvflare.lighter import utils
 
+from secfc.agreement.secret_files import read_private_text
 from secfc.drivers.flare.kits import Role, organisation_of
 from secfc.errors import AgreementError, ParameterError
+from secfc.errors.codes import Code
 from secfc.tables.toml_file import read_text
 
+AUTHORITY = "rootCA.pem"  # the authority's certificate in a kit
 _AUTHORITY_DAYS, _DAYS = 3650, 1095
 _CLOCKS_DIFFER = timedelta(days=1)
 _LEAST_BITS, _MOST_BITS = 2048, 8192
@@ -147,16 +150,36 @@ def check_certificate(pem: str, authority: str, key: RSAPrivateKey, *, party: st
         raise ParameterError(f"{name}: the certificate of {party} is not by the authority in it") from None
     if not constraints.ca or _names(own) != [party]:
         raise ParameterError(f"{name}: the certificate is not one of {party} by an authority")
-    if not own.not_valid_before_utc <= datetime.now(UTC) <= own.not_valid_after_utc:
-        ends = own.not_valid_after_utc.date().isoformat()
-        raise ParameterError(f"{name}: the certificate of {party} is not valid today; it ends on {ends}")
+    _check_dates(own, f"{name}: the certificate of {party}")
+    _check_dates(issuer, f"{name}: the certificate of the authority")
 
 
-def check_certified(path: Path, *, party: str) -> None:
-    """Raise AgreementError unless the certificate in this file of a kit is the party's."""
-    names = _names(_certificate(read_text(path), name=str(path)))
+def _check_dates(certificate: x509.Certificate, what: str) -> None:
+    begins, now, ends = certificate.not_valid_before_utc, datetime.now(UTC), certificate.not_valid_after_utc
+    if now < begins:
+        text = f"is not valid before {begins.date().isoformat()}; this machine's clock says {now.date()}"
+        raise ParameterError(f"{what} {text}")
+    if now > ends:
+        text = f"ended on {ends.date().isoformat()}; this machine's clock says {now.date()}"
+        raise AgreementError(f"{what} {text}", code=Code.EXPIRED)
+
+
+def check_certified(startup: Path, *, own: str, party: str) -> date:
+    """The last day of the party's certificate in a kit. `own` is FLARE's name of its files.
+
+    Raises AgreementError if it is another party's or has ended, and ParameterError unless it is valid.
+    """
+    path = startup / f"{own}.crt"
+    pem = read_text(path)
+    certificate = _certificate(pem, name=str(path))
+    names = _names(certificate)
     if names != [party]:
         raise AgreementError(f"{path}: the kit is that of {', '.join(map(str, names))}, not of {party}")
+    key = startup / f"{own}.key"
+    private = read_tls_key(read_private_text(key, what="a private key"), name=str(key))
+    authority = read_text(startup / AUTHORITY)
+    check_certificate(pem, authority, private, party=party, name=str(path))
+    return certificate.not_valid_after_utc.date()
 
 
 def _names(certificate: x509.Certificate) -> list[str | bytes]:

@@ -22,6 +22,7 @@ from secfc.drivers.flare.jobs import SUMMARY
 from secfc.drivers.flare.kits import SERVER, Role, organisation_of
 from secfc.errors import ParameterError, PartyError
 from secfc.errors.codes import Code
+from secfc.tables.toml_file import read_json
 
 _GRACE_SECONDS = 10.0
 _COMMAND_SECONDS = 120.0
@@ -40,9 +41,14 @@ def only_one(kit: Path) -> Iterator[None]:
     """Hold the lock of a kit. PartyError if another command holds it."""
     with _lock(kit, fcntl.LOCK_EX) as free:
         if not free:
-            text = f"{kit}: another secfc consortium start or run uses this kit and was left alone"
-            raise PartyError(text, code=Code.IN_USE)
+            raise used(kit)
         yield
+
+
+def used(kit: Path) -> PartyError:
+    """The error for a kit whose lock another command holds."""
+    text = f"{kit}: another secfc consortium start or run uses this kit and was left alone"
+    return PartyError(text, code=Code.IN_USE)
 
 
 def in_use(kit: Path) -> bool:
@@ -73,6 +79,17 @@ def _locked(file: int, kind: int, path: Path) -> bool:
         else:
             return True
     return False
+
+
+def target_of(kit: Path, side: Role) -> tuple[str, int]:
+    """Host and port of the server, as a kit has them."""
+    path = kit / "startup" / f"fed_{side}.json"
+    told = read_json(path)
+    try:
+        host, _, port = told["servers"][0]["service"]["target"].rpartition(":")
+        return host, int(port)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise ParameterError(f"{path}: it does not name a server and a port") from None
 
 
 class KitProcess:
@@ -186,8 +203,7 @@ class ServerProcess(KitProcess):
 
     def check_port(self) -> None:
         """Raise ParameterError unless the server can listen at the port of its kit, on all interfaces."""
-        told = json.loads((self.kit / "startup" / "fed_server.json").read_text(encoding="utf-8"))
-        port = int(told["servers"][0]["service"]["target"].rpartition(":")[2])
+        _, port = target_of(self.kit, "server")
         with socket.socket() as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as FLARE's own
             try:

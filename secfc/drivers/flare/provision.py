@@ -13,7 +13,7 @@ from nvflare.lighter.impl.static_file import StaticFileBuilder
 from nvflare.lighter.impl.workspace import WorkspaceBuilder
 from nvflare.lighter.provisioner import Provisioner
 
-from secfc.drivers.flare.certificates import Authority, new_key
+from secfc.drivers.flare.certificates import AUTHORITY, Authority, new_key
 from secfc.drivers.flare.kits import CLASSES, SERVER, Role, organisation_of, refuse_code
 from secfc.errors import ParameterError
 
@@ -71,7 +71,7 @@ def make_kit(
     for file, text, mode in (
         (f"{own}.key", files["key"], 0o600),
         (f"{own}.crt", files["certificate"], 0o644),
-        ("rootCA.pem", files["authority"], 0o644),
+        (AUTHORITY, files["authority"], 0o644),
     ):
         path = startup / file
         path.touch(mode=mode)

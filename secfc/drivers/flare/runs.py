@@ -2,23 +2,28 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from secfc.agreement.audit import Finding
 from secfc.agreement.job_file import read_job
-from secfc.agreement.key_files import COORDINATOR_KEY, read_key
-from secfc.agreement.signatures import read_signatures, signatures_path, standing
 from secfc.agreement.site_file import Site, read_site
 from secfc.agreement.statement import statement_of
-from secfc.drivers.flare.certificates import check_certified
+from secfc.drivers.flare.checks import (
+    check_all,
+    coordinator_is_ready,
+    look_at_coordinator,
+    look_at_site,
+    site_is_ready,
+)
 from secfc.drivers.flare.flare_processes import KitProcess, ServerProcess, only_one
 from secfc.drivers.flare.jobs import export_job, least_sites
-from secfc.drivers.flare.kits import SERVER, check_path, use_site_file
+from secfc.drivers.flare.kits import SERVER, use_site_file
 from secfc.drivers.flare.run_state import STANDING, read_standing
-from secfc.drivers.flare.setting_up import KIT
+from secfc.drivers.flare.setting_up import ADMIN_KIT, KIT
 from secfc.drivers.sites.past_runs import STATEMENT
-from secfc.errors import AgreementError, ParameterError, PartyError
+from secfc.errors import ParameterError, PartyError
 from secfc.errors.codes import Code
 from secfc.tables.toml_file import read_json
 
@@ -60,10 +65,9 @@ def run_server(
     `without_absent` is set and enough are there.
     """
     agreement, folder = read_job(job), job.absolute().parent
-    key = folder / COORDINATOR_KEY
-    agreement.consortium.check_coordinator(read_key(key).public, file=key)
-    server = ServerProcess(_kit(folder / SERVER), _kit(folder / "admin"))
-    check_path(server.kit)
+    kit, admin = _kit(folder / SERVER), _kit(folder / ADMIN_KIT)
+    check_all(coordinator_is_ready(job))
+    server = ServerProcess(kit, admin)
     until = time.monotonic() + timeout
     least = least_sites(agreement) if without_absent else len(agreement.names)
     with only_one(server.kit), tempfile.TemporaryDirectory(prefix="secfc-job-") as scratch:
@@ -120,14 +124,7 @@ def run_site(site: Site, *, timeout: float, say: Say) -> Path:
     was killed or its run interrupted.
     """
     kit = _kit(site.job.parent / KIT)
-    check_path(kit)
-    check_certified(kit / "startup" / "client.crt", party=site.party)
-    agreement = read_job(site.job)
-    agreement.consortium.number_of(site.party, read_key(site.key).public, file=site.key)
-    state = standing(agreement, read_signatures(signatures_path(site.job))).get(site.party)
-    if state != "signed":
-        raise AgreementError(f"{site.party}: {state or 'no party of the job'}; see secfc job sign")
-    site.check(agreement)
+    check_all(site_is_ready(site, kit))
     with only_one(kit):
         use_site_file(kit, site.path, home=kit)
         return _take_part(site, KitProcess(kit, site.party), timeout=timeout, say=say)
@@ -163,6 +160,15 @@ def _take_part(site: Site, process: KitProcess, *, timeout: float, say: Say) -> 
             worked = works
     finally:
         process.stop()
+
+
+def look_at(file: Path) -> Iterator[Finding]:
+    """Everything that can be checked before a run, from a site file or a coordinator's job file."""
+    folder = file.absolute().parent
+    if (folder / SERVER).is_dir():
+        return look_at_coordinator(file, _kit(folder / SERVER), _kit(folder / ADMIN_KIT))
+    site = read_site(file)
+    return look_at_site(site, _kit(site.job.parent / KIT))
 
 
 def told_of(file: Path) -> tuple[KitProcess, tuple[str, str] | None]:

@@ -42,6 +42,7 @@ from secfc.tables.toml_file import TomlFile, as_toml, read_text, toml_text
 
 CONSORTIUM = "consortium.toml"  # the file that the coordinator hands over, in the consortium's folder
 FOLDER = "consortium"  # name of that folder, at the coordinator and at each site
+ADMIN_KIT = "admin"  # the coordinator's kit that submits jobs, in that folder
 KIT = "kit"  # a site's startup kit, in that folder
 IDENTITY_KEY, TLS_KEY = "identity.key", "tls.key"  # in the folder of the site file
 _LOCAL = "localhost"  # the coordinator's own address of its server
@@ -197,5 +198,5 @@ def _write_server(draft: Path, authority: Authority, address: Address, *, home: 
     hosts, kit = tuple(dict.fromkeys((address.host, _LOCAL))), home / SERVER
     issue_kit(draft / SERVER, authority, name=SERVER, role="server", address=address, hosts=hosts, home=kit)
     own = Address(project=address.project, host=_LOCAL, port=address.port)
-    issue_kit(draft / "admin", authority, name=ADMIN, role="lead", address=own)
+    issue_kit(draft / ADMIN_KIT, authority, name=ADMIN, role="lead", address=own)
     (draft / SERVER / "local" / COORDINATOR_KEY).symlink_to(Path("..", "..", COORDINATOR_KEY))

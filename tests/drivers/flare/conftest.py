@@ -17,6 +17,7 @@ from secfc.agreement.key_files import COORDINATOR_KEY, read_key, write_new_ids_k
 from secfc.agreement.signatures import collect, sign_job, signatures_path
 
 _NEED_FLARE = (
+    "test_checks.py",
     "test_flare.py",
     "test_flare_deposits.py",
     "test_rehearsal.py",
