@@ -86,9 +86,10 @@ def test_the_page_can_be_followed_and_its_summary_is_audited(tmp_path):
     summary.write_text(summary.read_text().replace('"converged": true', '"converged": false', 1))
     audited = secfc_command("secfc audit job.summary.json --job job.toml", tmp_path, status=1)
     assert "DOES NOT HOLD  north: its statement was changed" in audited
-    assert "summary.json already exists" in secfc_command(
-        "secfc job run job.toml north.toml south.toml west.toml", tmp_path, status=2
-    )
+    before = summary.read_text()
+    again = "secfc job run job.toml north.toml south.toml west.toml"
+    assert "no-runs-left" in secfc_command(again, tmp_path, status=3)
+    assert summary.read_text() == before
 
 
 @pytest.mark.processes

@@ -8,7 +8,14 @@ import tempfile
 import pytest
 
 import secfc
-from secfc.tables.outputs import check_file, check_new_file, check_new_folder, replace_text, whole_folder
+from secfc.tables.outputs import (
+    check_file,
+    check_new_file,
+    check_new_folder,
+    keep_earlier,
+    replace_text,
+    whole_folder,
+)
 
 
 def test_a_folder_appears_whole_with_the_folders_above_it(tmp_path):
@@ -111,3 +118,15 @@ def test_files_are_replaced_whole_or_not_at_all(tmp_path):
     with pytest.raises(secfc.ParameterError, match=r"no/a cannot be written \(No such file"):
         replace_text(tmp_path / "no" / "a", "three")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_results_of_earlier_runs_are_kept_by_number(tmp_path):
+    path = tmp_path / "job.summary.json"
+    keep_earlier(path)
+    for text in ("first", "second", "third"):
+        path.write_text(text)
+        keep_earlier(path)
+    assert [(tmp_path / f"job.summary.{at}.json").read_text() for at in (1, 2, 3)] == [
+        "first", "second", "third",
+    ]  # fmt: skip
+    assert not path.exists()

@@ -24,7 +24,7 @@ from secfc.agreement.public_errors import COMPLETE, LEFT_OUT, MISSED, is_ending
 from secfc.agreement.schemas import Hex16, Hex32, SignatureBytes
 from secfc.crypto.identity import Identity
 from secfc.protocol.job.thresholds import MAX_CLIENTS
-from secfc.tables.outputs import replace_text
+from secfc.tables.outputs import keep_earlier, replace_text
 from secfc.tables.toml_file import MAX_BYTES, FileSchema, ListOf, TableOf, check_values, read_json
 from secfc.version import VERSION
 
@@ -151,13 +151,17 @@ def sign_statement(statement: Statement, identity: Identity) -> SignedStatement:
 def write_summary(
     path: Path, agreement: Agreement, statements: Iterable[SignedStatement], coordinator: dict[str, Any]
 ) -> None:
-    """Write the summary of a run: statements of the parties, and what the coordinator adds."""
+    """Write the summary of a run: statements of the parties, and what the coordinator adds.
+
+    That of an earlier run gets another name.
+    """
     summary = Summary(
         format="secfc summary 1",
         agreement=agreement.to_json(),
         statements=sorted(statements, key=lambda one: one.statement.client),
         coordinator=coordinator,
     )
+    keep_earlier(path)
     replace_text(path, json.dumps(summary.model_dump(), indent=2) + "\n")
 
 

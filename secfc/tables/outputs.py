@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 
 from secfc.errors import ParameterError, missing
@@ -35,14 +36,27 @@ def check_new_file(option: str, path: Path | None) -> None:
     check_file(option, path)
 
 
+def keep_earlier(path: Path) -> None:
+    """Give a result of an earlier run, if there is one, another name: `name.1.json`, then `name.2.json`."""
+    if path.exists():
+        names = (path.with_suffix(f".{number}{path.suffix}") for number in count(1))
+        path.rename(next(name for name in names if not name.exists()))
+
+
 NO_PAGE = "report: not possible for a run with a committee"
 
 
-def check_report(path: Path | None, *, committee: bool = False) -> None:
-    """Raise ParameterError, before a run starts, if the report page cannot be written."""
+def check_report(path: Path | None, *, committee: bool = False, again: bool = False) -> None:
+    """Raise ParameterError, before a run starts, if the report page cannot be written.
+
+    `again` says that the page of an earlier run may be there: `keep_earlier` gives it another name.
+    """
     if path is not None and committee:
         raise ParameterError(NO_PAGE)
-    check_new_file("--report", path)
+    if path is not None and again:
+        check_file("--report", path)
+    else:
+        check_new_file("--report", path)
     if path is not None and find_spec("jinja2") is None:
         raise missing("Jinja", "--report", "report")
 

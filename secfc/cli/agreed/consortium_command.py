@@ -25,10 +25,11 @@ from secfc.cli.agreed.keys_command import read_out
 from secfc.cli.render import console, say
 from secfc.errors import ParameterError, PartyError, missing
 from secfc.errors.escaping import shown
-from secfc.tables.outputs import replace_text
+from secfc.tables.outputs import keep_earlier, replace_text
 
 if TYPE_CHECKING:
     from secfc.agreement.job_file import Agreement
+    from secfc.drivers.flare.runs import Status
 
 consortium = typer.Typer(
     help="Runs across organisations on NVIDIA FLARE, from the first keys to a signed result.",
@@ -227,20 +228,11 @@ def check(file: OwnFile = _SITE) -> None:
 
 @consortium.command(epilog="Example: secfc consortium status site.toml")
 def status(file: OwnFile = _SITE) -> None:
-    """Show the state of the run: phase, round, rows moved, bytes, and missing parties."""
+    """Show the state of the run, who is connected and who is waited for since when, and what comes next."""
     _need_flare()
-    from secfc.drivers.flare.flare_processes import in_use
-    from secfc.drivers.flare.runs import told_of
+    from secfc.drivers.flare.runs import status_of
 
-    process, told = told_of(file)
-    if told is not None:
-        at, said = told
-        say(f"{process.name}: {said} ({at})")
-    if in_use(process.kit):
-        running = "it waits for a job" if told is None else "its processes are running"
-    else:
-        running = "no run was started" if told is None else "none of its processes is running"
-    say(f"{process.name}: {running}")
+    _show_status(status_of(file)[1])
 
 
 @consortium.command(epilog="Example: secfc consortium logs site.toml --lines 100")
@@ -250,12 +242,13 @@ def logs(
 ) -> None:
     """Show what FLARE and secfc logged in the last run. Only for you, because it may quote your data."""
     _need_flare()
-    from secfc.drivers.flare.runs import told_of
+    from secfc.drivers.flare.runs import status_of
 
-    process, _ = told_of(file)
+    process, found = status_of(file)
     for line in process.said().splitlines()[-lines:]:
         say(shown(line))
     say(f"{process.console}")
+    _show_status(found)
 
 
 @consortium.command(epilog="Example: secfc consortium rehearse job.toml north.toml south.toml west.toml")
@@ -328,6 +321,7 @@ def _finish(agreement: "Agreement", job: Path, path: Path, report: Path | None, 
     from secfc.agreement.public_errors import COMPLETE, error_of_ending, named
     from secfc.agreement.statement import read_summary
 
+    keep_earlier(path)
     replace_text(path, text)
     told, names = read_summary(path).coordinator, agreement.names
     if told["interrupted"]:
@@ -342,6 +336,20 @@ def _finish(agreement: "Agreement", job: Path, path: Path, report: Path | None, 
     end = "converged" if told["result"]["converged"] else "stopped at max_iter"
     console().print(f"{end} after {told['result']['n_iter']} iterations")
     say(f"{path}: secfc audit {path} --job {job}")
+
+
+def _show_status(found: "Status") -> None:
+    name = found.name
+    if found.state is not None:
+        say(f"{name}: {found.state} ({found.since})")
+    if found.running:
+        say(f"{name}: its processes are running" if found.state else f"{name}: it waits for a job")
+    else:
+        say(f"{name}: none of its processes is running" if found.state else f"{name}: no run was started")
+    for other, one in found.contacts.items():
+        how = "connected" if one.connected else "not connected"
+        say(f"  {other}: {how}{f' since {one.since}' if one.since else ', not once'}")
+    say(f"Next: {found.next}")
 
 
 def _show_words(agreement: "Agreement") -> None:

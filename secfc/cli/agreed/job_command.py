@@ -15,7 +15,7 @@ from secfc.cli.endings import FAILED, status_of, told_which_log
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
 from secfc.errors import ParameterError, SecFCError
 from secfc.protocol.job.cases import Deposited, Predict, Union
-from secfc.tables.outputs import check_new_file, check_report
+from secfc.tables.outputs import check_file, check_report, keep_earlier
 
 if TYPE_CHECKING:
     from secfc.agreement.audit import Finding
@@ -321,8 +321,8 @@ def audit(
 def new_summary(job: Path, summary: Path | None, report: Path | None, *, committee: bool = False) -> Path:
     """The path of the summary of a run; ParameterError unless it and the page can be written."""
     path = summary or job.with_suffix(".summary.json")
-    check_new_file("--summary", path)
-    check_report(report, committee=committee)
+    check_file("--summary", path)
+    check_report(report, committee=committee, again=True)
     return path
 
 
@@ -332,6 +332,7 @@ def write_page(report: Path | None, summary: Path, agreement: "Agreement") -> No
         from secfc.agreement.statement import read_summary
         from secfc.report.agreed_page import write_agreed_report
 
+        keep_earlier(report)
         write_agreed_report(read_summary(summary), agreement, report, name=str(summary))
 
 

@@ -29,7 +29,7 @@ from secfc.drivers.calls.coordinator_log import bound_run
 from secfc.drivers.calls.failures import as_error, detail
 from secfc.drivers.flare.jobs import LOGS, SUMMARY, job_of, take_signatures
 from secfc.drivers.flare.kits import SITE_FILE
-from secfc.drivers.flare.run_state import STANDING, StandingFile, at_the_coordinator
+from secfc.drivers.flare.run_state import STANDING, Awaited, StandingFile, at_the_coordinator
 from secfc.drivers.sites.site_files import SiteFiles
 from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError
@@ -136,10 +136,10 @@ class CoordinatorController(Controller):  # type: ignore[misc]
             return answer
 
         there = {client.name for client in engine.get_clients()}
-        said = ["starting"]
+        said, awaited = ["starting"], Awaited()
 
         def on_progress(progress: Progress) -> None:
-            said[0] = at_the_coordinator(progress, coordinator.awaited)
+            said[0] = at_the_coordinator(progress, awaited(progress, coordinator.awaited))
 
         coordinator = Coordinator(
             terms=terms,

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import psutil
 
 from secfc.drivers.flare.jobs import SUMMARY
-from secfc.drivers.flare.kits import SERVER, Role, organisation_of
+from secfc.drivers.flare.kits import JOBS, SERVER, STORE, Role, forget_runs, organisation_of, use_store
 from secfc.errors import ParameterError, PartyError
 from secfc.errors.codes import Code
 from secfc.tables.toml_file import read_json
@@ -29,6 +29,7 @@ _COMMAND_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 _ASK_SECONDS = 10.0
 _BEGIN_SECONDS = 600.0
+_ABORT_SECONDS = 30.0  # for the coordinator to write the summary of a job that is aborted
 _NOT_BEGUN = ("SUBMITTED", "APPROVED", "DISPATCHED")  # FLARE's statuses of a job that waits for sites
 _WORKER = "nvflare.private.fed.app.client.worker_process"  # program of a job at a site
 _MARK = "SECFC_STARTED"  # environment variable of a process that was started here, and of all that it starts
@@ -118,6 +119,7 @@ class KitProcess:
         """Start it, or start it again if it has ended."""
         (self.kit / "transfer").mkdir(exist_ok=True)
         self._reap()
+        forget_runs(self.kit)
         side: Role = "server" if self.name == SERVER else "client"
         uid = [] if side == "server" else [f"uid={self.name}"]
         program = f"nvflare.private.fed.app.{side}.{side}_train"
@@ -199,6 +201,7 @@ class ServerProcess(KitProcess):
     def start(self) -> None:
         """Start it, or start it again if it has ended. ParameterError if its port is not free."""
         self.check_port()
+        use_store(self.kit)
         super().start()
 
     def check_port(self) -> None:
@@ -265,9 +268,28 @@ class ServerProcess(KitProcess):
 
         `each` is called in every poll. Returns FLARE's job number and a copy of the summary, or None if the
         job ended before. A job that FLARE has not begun after `begin` seconds, or that has not ended after
-        `timeout` seconds, is aborted with a PartyError.
+        `timeout` seconds, is aborted with a PartyError. After Ctrl-C it is aborted at all sites, and the
+        summary says so.
         """
         number: str = self._nvflare("job", "submit", "-j", str(job.resolve()))["job_id"]
+        try:
+            return number, self._summary_of(number, timeout=timeout, begin=begin, each=each)
+        except KeyboardInterrupt:
+            return number, self._interrupted(number)
+
+    def _interrupted(self, number: str) -> Path:
+        """Abort a job, and wait for its summary. KeyboardInterrupt if none is written."""
+        self._nvflare("job", "abort", number, "--force")
+        until = time.monotonic() + _ABORT_SECONDS
+        while time.monotonic() < until:
+            if (summary := self._summary(number)) is not None:
+                return summary
+            time.sleep(_POLL_SECONDS)
+        raise KeyboardInterrupt
+
+    def _summary_of(
+        self, number: str, *, timeout: float, begin: float, each: Callable[[], None]
+    ) -> Path | None:
         submitted = asked = time.monotonic()
         while (summary := self._summary(number)) is None:
             time.sleep(_POLL_SECONDS)
@@ -279,11 +301,11 @@ class ServerProcess(KitProcess):
             if now - asked > _ASK_SECONDS:
                 status = self.status(number)
                 if status.startswith("FINISHED"):
-                    return number, self._summary(number)
+                    return self._summary(number)
                 if status in _NOT_BEGUN and now - submitted > begin:
                     self._abort(number, f"FLARE has not begun the job after {begin:.0f} s: {status}")
                 asked = now
-        return number, summary
+        return summary
 
     def _abort(self, number: str, why: str) -> NoReturn:
         self._nvflare("job", "abort", number, "--force")
@@ -295,7 +317,7 @@ class ServerProcess(KitProcess):
         with suppress(FileNotFoundError):
             shutil.copy2(self.kit / number / SUMMARY, copy)
             return copy
-        stored = self.kit / "store" / "jobs-storage" / number / "workspace"
+        stored = self.kit / STORE / JOBS / number / "workspace"
         with suppress(FileNotFoundError, KeyError, zipfile.BadZipFile), zipfile.ZipFile(stored) as files:
             copy.write_bytes(files.read(SUMMARY))
             return copy

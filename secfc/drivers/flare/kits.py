@@ -2,13 +2,16 @@
 
 import json
 import os
+import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, Literal
 
 from secfc.agreement.consortium import RESERVED
 from secfc.errors import ParameterError
+from secfc.tables.outputs import replace_text
 
 Role = Literal["server", "client", "lead"]
 """FLARE's names. "lead" submits jobs and can do nothing at the sites."""
@@ -41,8 +44,15 @@ AUTHORIZATION: dict[str, Any] = {
 _TELLS_OTHERS = {"site_log_streamer"}
 """Components that send a site's logs to the server. A log can quote private values."""
 
-_SHARED_STORE = "/tmp/nvflare"  # noqa: S108 - not used but replaced
-"""FLARE's default folder for jobs. All users and servers of a machine share it."""
+STORE, JOBS = "store", "jobs-storage"
+"""The folder of jobs in a server's kit, and FLARE's name of a folder in it.
+
+By default FLARE uses /tmp/nvflare, which all users and servers of a machine share.
+"""
+
+_STORED = re.compile(rf'"[^"]*/({JOBS}|snapshot-storage)"')
+_RUN_NAME = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # FLARE's, of the folder of a job
+_RUNS_LEFT = 10  # runs whose logs stay in a kit, for people who look for an error
 
 _COMMUNICATION = {"streaming_retry_wait": 120.0, "streaming_retry_timeout": 600.0}
 """Seconds until FLARE repeats an unanswered part of a call or answer, and seconds until it stops.
@@ -89,8 +99,29 @@ def use_site_file(kit: Path, site_file: Path, *, home: Path) -> None:
     draft.replace(kit / "local" / SITE_FILE)
 
 
-def refuse_code(kit: Path, role: Role, home: Path) -> None:
-    """Write authorization.json, resources.json and comm_config.json in `local` of a kit, later at `home`."""
+def use_store(kit: Path) -> None:
+    """Have FLARE's server keep jobs in its kit, where the kit is now. FLARE needs absolute paths."""
+    path = kit / "local" / "resources.json"
+    store = json.dumps(str(kit.resolve() / STORE))[1:-1]  # escaped for a JSON string
+    text = _STORED.sub(lambda found: f'"{store}/{found[1]}"', path.read_text(encoding="utf-8"))
+    replace_text(path, text)
+
+
+def forget_runs(kit: Path) -> None:
+    """Delete what FLARE keeps of a kit's runs, except for the latest. Results and logs of ours stay."""
+    for folder in (kit, kit / STORE / JOBS):
+        runs = [path for path in folder.glob("*-*-*-*-*") if _RUN_NAME.fullmatch(path.stem)]
+        numbers = {
+            path.stem: max(one.stat().st_mtime for one in runs if one.stem == path.stem) for path in runs
+        }
+        old = set(sorted(numbers, key=numbers.__getitem__)[:-_RUNS_LEFT])
+        for path in runs:
+            if path.stem in old:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def refuse_code(kit: Path, role: Role) -> None:
+    """Write authorization.json, resources.json and comm_config.json in `local` of a kit."""
     local = kit / "local"
     resources = json.loads((local / "resources.json.default").read_text(encoding="utf-8"))
     resources["class_allow_list"] = [CLASSES[role]]
@@ -98,12 +129,10 @@ def refuse_code(kit: Path, role: Role, home: Path) -> None:
     if role == "client":
         resources["allow_log_streaming"] = False
     resources["components"] = [one for one in resources["components"] if one["id"] not in _TELLS_OTHERS]
-    store = json.dumps(str(home.resolve() / "store"))[1:-1]  # escaped for a JSON string
     written = {
         "resources.json": resources,
         "authorization.json": AUTHORIZATION,
         "comm_config.json": _COMMUNICATION,
     }
     for name, value in written.items():
-        text = json.dumps(value, indent=2).replace(_SHARED_STORE, store)
-        (local / name).write_text(text + "\n", encoding="utf-8")
+        (local / name).write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")

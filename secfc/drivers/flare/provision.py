@@ -38,19 +38,16 @@ def issue_kit(
     role: Role,
     address: Address,
     hosts: tuple[str, ...] = (),
-    home: Path | None = None,
 ) -> None:
     """Make the key and the certificate of a participant, and write its kit as `make_kit`."""
     key, pem = new_key()
     certificate = authority.certify(key.public_key(), name=name, role=role, hosts=hosts)
     files = {"key": pem, "certificate": certificate, "authority": authority.pem}
-    make_kit(kit, name=name, role=role, address=address, files=files, home=home)
+    make_kit(kit, name=name, role=role, address=address, files=files)
 
 
-def make_kit(
-    kit: Path, *, name: str, role: Role, address: Address, files: Mapping[str, str], home: Path | None = None
-) -> None:
-    """Write the startup kit of a participant into a new folder. `home` is its later path.
+def make_kit(kit: Path, *, name: str, role: Role, address: Address, files: Mapping[str, str]) -> None:
+    """Write the startup kit of a participant into a new folder.
 
     `files` are its private "key", its "certificate" and that of the "authority", PEM.
     """
@@ -77,4 +74,4 @@ def make_kit(
         path.touch(mode=mode)
         path.write_text(text, encoding="utf-8")
     if role in CLASSES:
-        refuse_code(kit, role, home or kit)
+        refuse_code(kit, role)

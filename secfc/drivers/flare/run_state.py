@@ -1,9 +1,11 @@
-"""The state of a run in a file in the kit: the process of a FLARE job writes it, the commands read it."""
+"""The state of a run and its connections: FLARE's processes write files in the kit, commands read them."""
 
 import json
+import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -17,6 +19,12 @@ from secfc.tables.outputs import replace_text
 STANDING = "standing.json"  # in the kit
 _SECONDS = 1.0  # between two looks at the state
 _MOST_BYTES = 10_000
+_CONNECTION = re.compile(
+    r"^(\S+ [\d:]+),\d+ - conn_manager - INFO - Connection \[(CN\d+) ([^\]]*)\] is (created|closed):? "
+    r"PID: (\d+)$",
+    re.MULTILINE,
+)
+_SECURE = " SSL "  # stands before the name of the other side; connections inside a machine have none
 
 
 class StandingFile:
@@ -61,8 +69,46 @@ def read_standing(kit: Path) -> tuple[str, str] | None:
     return None
 
 
+@dataclass(frozen=True)
+class Contact:
+    """Whether another side is connected, and since when, by this machine's clock."""
+
+    connected: bool
+    since: str
+
+
+def contacts(said: str) -> dict[str, Contact]:
+    """The other sides that were connected, by name, from the output of FLARE's process."""
+    found: dict[str, Contact] = {}
+    names: dict[tuple[str, str], str] = {}  # of connections that are open, by FLARE's number and process
+    for at, number, ends, what, process in _CONNECTION.findall(said):
+        if what == "created" and _SECURE in ends:
+            name = names[number, process] = ends.rpartition(_SECURE)[2]
+            if not found.get(name, Contact(False, at)).connected:
+                found[name] = Contact(True, at)
+        elif what == "closed" and (number, process) in names:
+            name = names.pop((number, process))
+            if name not in names.values():
+                found[name] = Contact(False, at)
+    return found
+
+
+class Awaited:
+    """Since when parties are waited for. A new phase or round begins to wait anew."""
+
+    def __init__(self) -> None:
+        self._place, self._since = ("", 0), dict[str, str]()
+
+    def __call__(self, standing: Progress, names: Sequence[str]) -> list[str]:
+        """The names of parties, each with the time."""
+        now, place = datetime.now(UTC).strftime("%H:%M:%S"), (standing.phase, standing.round)
+        before = self._since if place == self._place else {}
+        self._place, self._since = place, {name: before.get(name, now) for name in names}
+        return [f"{name} since {at} UTC" for name, at in self._since.items()]
+
+
 def at_the_coordinator(standing: Progress, awaited: Sequence[str]) -> str:
-    """Phase, iteration, rows moved, bytes that all parties have sent, and the parties that are waited for."""
+    """Phase, iteration, rows moved, bytes that all parties have sent, and who is waited for."""
     if standing.phase == "iterate":
         said = f"iterate: {iteration_text(standing)}"
     else:

@@ -2,7 +2,8 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -17,10 +18,10 @@ from secfc.drivers.flare.checks import (
     look_at_site,
     site_is_ready,
 )
-from secfc.drivers.flare.flare_processes import KitProcess, ServerProcess, only_one
+from secfc.drivers.flare.flare_processes import KitProcess, ServerProcess, in_use, only_one
 from secfc.drivers.flare.jobs import export_job, least_sites
 from secfc.drivers.flare.kits import SERVER, use_site_file
-from secfc.drivers.flare.run_state import STANDING, read_standing
+from secfc.drivers.flare.run_state import STANDING, Contact, contacts, read_standing
 from secfc.drivers.flare.setting_up import ADMIN_KIT, KIT
 from secfc.drivers.sites.past_runs import STATEMENT
 from secfc.errors import ParameterError, PartyError
@@ -171,15 +172,42 @@ def look_at(file: Path) -> Iterator[Finding]:
     return look_at_site(site, _kit(site.job.parent / KIT))
 
 
-def told_of(file: Path) -> tuple[KitProcess, tuple[str, str] | None]:
-    """The FLARE process of a site file or of a coordinator's job file, and its last state with the time."""
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """What is known of a kit: its last run, who is connected, and the command that comes next."""
+
+    name: str
+    running: bool  # whether a command uses the kit
+    state: str | None  # of the run; None if none was begun
+    since: str | None
+    contacts: Mapping[str, Contact]  # of the other sides, while it is running
+    next: str
+
+
+def status_of(file: Path) -> tuple[KitProcess, Status]:
+    """The FLARE process of a site file or of a coordinator's job file, and its status."""
     folder = file.absolute().parent
     if (folder / SERVER).is_dir():
-        process: KitProcess = KitProcess(_kit(folder / SERVER), SERVER)
+        process, others = KitProcess(_kit(folder / SERVER), SERVER), read_job(file).names
+        begin = f"secfc consortium run {file} SIGNATURES..."
     else:
         site = read_site(file)
-        process = KitProcess(_kit(site.job.parent / KIT), site.party)
-    return process, read_standing(process.kit)
+        process, others = KitProcess(_kit(site.job.parent / KIT), site.party), (SERVER,)
+        begin = f"secfc consortium start {file}"
+    since, state = read_standing(process.kit) or (None, None)
+    running = in_use(process.kit)
+    found = contacts(process.said()) if running else {}
+    known = {name: found.get(name, Contact(False, "")) for name in others} if running else {}
+    missing = [name for name, one in known.items() if not one.connected]
+    then = f"secfc consortium check {file}" if missing else f"secfc consortium logs {file}"
+    return process, Status(
+        name=process.name,
+        running=running,
+        state=state,
+        since=since,
+        contacts=known,
+        next=then if running else begin,
+    )
 
 
 def ending_of(folder: Path) -> str:

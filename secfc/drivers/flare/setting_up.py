@@ -126,7 +126,7 @@ def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -
         schemas = {key: read_text(job.with_name(SCHEMAS[key])) for key in named}
         agreement = _write_job(draft, read_text(job), roster, schemas, before=f"{job.parent}/")
         authority = Authority.new(address.project)
-        _write_server(draft, authority, address, home=out)
+        _write_server(draft, authority, address)
         certificates = {
             name: authority.certify(publics[name], name=name, role="client") for name in consortium.names
         }
@@ -172,7 +172,6 @@ def accept(file: Path, site: Site) -> Consortium:
             role="client",
             address=schema.address,
             files=files,
-            home=folder / KIT,
         )
         use_site_file(draft / KIT, site.path, home=folder / KIT)
     return consortium
@@ -192,11 +191,11 @@ def _write_job(draft: Path, job: str, roster: str, schemas: Mapping[str, str], *
         raise type(error)(str(error).replace(f"{draft}/", before), code=error.code) from None
 
 
-def _write_server(draft: Path, authority: Authority, address: Address, *, home: Path) -> None:
+def _write_server(draft: Path, authority: Authority, address: Address) -> None:
     write_new(draft / "authority.key", authority.key_pem.encode(), mode=OWNER_ONLY)
     write_new(draft / "authority.pem", authority.pem.encode())
-    hosts, kit = tuple(dict.fromkeys((address.host, _LOCAL))), home / SERVER
-    issue_kit(draft / SERVER, authority, name=SERVER, role="server", address=address, hosts=hosts, home=kit)
+    hosts = tuple(dict.fromkeys((address.host, _LOCAL)))
+    issue_kit(draft / SERVER, authority, name=SERVER, role="server", address=address, hosts=hosts)
     own = Address(project=address.project, host=_LOCAL, port=address.port)
     issue_kit(draft / ADMIN_KIT, authority, name=ADMIN, role="lead", address=own)
     (draft / SERVER / "local" / COORDINATOR_KEY).symlink_to(Path("..", "..", COORDINATOR_KEY))

@@ -99,7 +99,6 @@ def test_kits_take_no_code_and_allow_one_class(made):
         assert resources["class_allow_list"] == [CLASSES[role]]
         assert resources["class_list_enforcement_mode"] == "enforce"
         assert "site_log_streamer" not in {one["id"] for one in resources["components"]}
-        assert "/tmp/nvflare" not in (kit / "local" / "resources.json").read_text()
     site = json.loads((made / "hospital-a" / "consortium" / "kit" / "local" / "resources.json").read_text())
     assert site["allow_log_streaming"] is False
 
@@ -121,12 +120,6 @@ def test_flare_gives_a_slow_line_time_before_it_sends_again(made):
         command = [sys.executable, "-c", READ_AS_FLARE_DOES, str(kit)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
         assert done.stdout.split() == ["120.0", "600.0"]
-
-
-def test_the_store_of_the_server_is_where_its_kit_is_now(made):
-    resources = (made / "consortium" / "server" / "local" / "resources.json").read_text()
-    assert "/.consortium-" not in resources
-    assert '/consortium/server/store/jobs-storage"' in resources
 
 
 def test_a_helper_asks_without_rows_and_stands_behind(made):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,17 @@ from support.network import Network, assert_exact, names_of_lost
 from secfc.agreement.audit import Finding
 from secfc.agreement.key_files import COORDINATOR_KEY, write_new_key
 from secfc.cli.agreed.job_command import show_findings
-from secfc.drivers.flare import runs
-from secfc.drivers.flare.flare_processes import ServerProcess
-from secfc.drivers.flare.run_state import STANDING, StandingFile, at_the_coordinator, read_standing
+from secfc.drivers.flare import run_state, runs
+from secfc.drivers.flare.flare_processes import ServerProcess, only_one
+from secfc.drivers.flare.run_state import (
+    STANDING,
+    Awaited,
+    Contact,
+    StandingFile,
+    at_the_coordinator,
+    contacts,
+    read_standing,
+)
 from secfc.errors import AgreementError, DataError, PartyError, TooManyFaultsError
 from secfc.protocol.progress import Progress
 
@@ -236,7 +245,9 @@ def kits(made):
 
 def test_status_of_a_kit_in_which_nothing_ran(kits):
     for file, name in zip(kits, (NAMES[0], "server"), strict=True):
-        assert command("consortium", "status", file) == f"{name}: no run was started"
+        said = command("consortium", "status", file)
+        verb = "run" if name == "server" else "start"
+        assert said.startswith(f"{name}: no run was started Next: secfc consortium {verb} {file}")
 
 
 def test_status_and_logs_say_what_was_said_last(kits):
@@ -258,3 +269,56 @@ def test_status_without_a_kit_is_one_clear_error(made):
     said = command("consortium", "status", made / NAMES[1] / "site.toml", status=2)
     assert "no startup kit" in said
     assert Path(made / NAMES[1] / "consortium").exists() is False
+
+
+# Who is connected
+
+LINES = """\
+2026-11-28 21:59:53,026 - conn_manager - INFO - Connection [CN00002 1.2.3.4:5 <= 1.2.3.5:1 SSL hospital-c] is created: PID: 7
+2026-11-28 21:59:54,072 - conn_manager - INFO - Connection [CN00003 1.2.3.4:5 <= 1.2.3.6:2 SSL hospital-a] is created: PID: 7
+2026-11-28 22:00:14,088 - conn_manager - INFO - Connection [CN00002 1.2.3.4:5 => 1.2.3.4:6] is created: PID: 8
+2026-11-28 22:00:20,636 - conn_manager - INFO - Connection [CN00009 1.2.3.4:5 <= 1.2.3.6:3 SSL hospital-a] is created: PID: 7
+2026-11-28 22:00:27,595 - conn_manager - INFO - Connection [CN00002 Not Connected] is closed PID: 8
+2026-11-28 22:00:28,595 - conn_manager - INFO - Connection [CN00002 Not Connected] is closed PID: 7
+2026-11-28 22:00:29,595 - conn_manager - INFO - Connection [CN00009 Not Connected] is closed PID: 7
+"""  # noqa: E501 - lines of FLARE
+
+
+def test_a_side_is_connected_while_one_of_its_connections_is_open():
+    assert contacts(LINES) == {
+        "hospital-a": Contact(True, "2026-11-28 21:59:54"),
+        "hospital-c": Contact(False, "2026-11-28 22:00:28"),
+    }
+    assert contacts("2026 nothing of it\n") == {}
+
+
+def test_status_names_who_is_connected_and_the_next_command(kits):
+    site, job = kits
+    server, kit = job.parent / "server", site.parent / "consortium" / "kit"
+    (server / "console.txt").write_text(LINES)
+    with only_one(server):
+        said = command("consortium", "status", job)
+    assert "server: it waits for a job hospital-a: connected since 2026-11-28 21:59:54" in said
+    assert "hospital-b: not connected, not once hospital-c: not connected since 2026-11-28 22:00:28" in said
+    assert said.endswith(f"Next: secfc consortium check {job}")
+    (kit / "console.txt").write_text(LINES.replace("hospital-a", "server"))
+    with only_one(kit):
+        said = command("consortium", "logs", site)
+    assert "hospital-a: it waits for a job server: connected since 2026-11-28 21:59:54" in said
+    assert said.endswith(f"Next: secfc consortium logs {site}")
+    assert "connected" not in command("consortium", "status", site)  # of a process that has ended
+
+
+def test_a_party_is_waited_for_since_the_round_began(monkeypatch):
+    awaited = Awaited()
+    (first,) = awaited(standing(), ["north"])
+    assert re.fullmatch(r"north since \d\d:\d\d:\d\d UTC", first)
+    monkeypatch.setattr(run_state, "datetime", Later)
+    assert awaited(standing(), ["north", "west"]) == [first, "west since 23:59:59 UTC"]
+    assert awaited(standing(round=5), ["north"]) == ["north since 23:59:59 UTC"]
+
+
+class Later(datetime):
+    @classmethod
+    def now(cls, zone):
+        return cls(2026, 1, 1, 23, 59, 59, tzinfo=zone)

@@ -2,8 +2,10 @@
 
 import errno
 import fcntl
+import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,10 +17,10 @@ import pytest
 from support.hospitals import NAMES, REFUSED, accept, command, new, requests, set_up
 
 from secfc.agreement.statement import read_summary
-from secfc.drivers.flare import federation, runs
+from secfc.drivers.flare import federation, flare_processes, runs
 from secfc.drivers.flare.federation import Federation, free_port
 from secfc.drivers.flare.flare_processes import KitProcess, ServerProcess, in_use, only_one
-from secfc.drivers.flare.kits import check_name
+from secfc.drivers.flare.kits import check_name, forget_runs
 from secfc.drivers.flare.run_state import STANDING
 from secfc.errors import ParameterError, PartyError
 
@@ -359,3 +361,164 @@ def test_a_rehearsal_with_a_dead_client_ends_by_its_name_and_keeps_the_logs(
     (folder,) = tmp_path.glob("secfc-flare-*")
     assert f"kits and logs are kept in {folder}/workspace" in said
     assert (folder / "workspace" / "site-2" / "console.txt").read_text() == "why"
+
+
+# Runs of before, and a kit that was moved
+
+
+def stored(kit):
+    """Absolute paths in the resources of a server's kit."""
+    text = (kit / "local" / "resources.json").read_text()
+    return sorted(set(re.findall(r'"(/[^"]+)"', text)))
+
+
+def test_a_server_keeps_jobs_where_its_kit_is_now(made, monkeypatch):
+    server = made / "consortium" / "server"
+    monkeypatch.setattr(KitProcess, "start", lambda self: None)
+    monkeypatch.setattr(ServerProcess, "check_port", lambda self: None)
+    ServerProcess(server, made / "consortium" / "admin").start()
+    before = stored(server)
+    assert before == [f"{server}/store/jobs-storage", f"{server}/store/snapshot-storage"]
+    moved = made / "moved ä"
+    (made / "consortium").rename(moved)
+    ServerProcess(moved / "server", moved / "admin").start()
+    (text,) = {json.loads(f'"{one}"') for one in stored(moved / "server") if one.endswith("jobs-storage")}
+    assert text == f"{moved}/server/store/jobs-storage"
+
+
+def test_a_kit_forgets_all_but_the_latest_runs_of_flare_and_nothing_else(tmp_path):
+    kept = ["local", "startup", "secfc-logs", "console.txt", "standing.json", "a-b-c-d-e"]
+    for name in kept:
+        (tmp_path / name).mkdir()
+    numbers = [f"{at:08d}-0000-4000-8000-000000000000" for at in range(15)]
+    for at, number in enumerate(numbers):
+        for folder in (tmp_path / number, tmp_path / "store" / "jobs-storage" / number):
+            folder.mkdir(parents=True)
+            (folder / "log.txt").write_text("x")
+            os.utime(folder, (at, at))
+        (tmp_path / f"{number}.json").write_text("{}")
+        os.utime(tmp_path / f"{number}.json", (at, at))
+    forget_runs(tmp_path)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {*kept, "store", *numbers[5:], *(f"{number}.json" for number in numbers[5:])}
+    assert {path.name for path in (tmp_path / "store" / "jobs-storage").iterdir()} == {*numbers[5:]}
+
+
+def test_the_same_run_command_is_not_refused_because_of_its_own_results(made):
+    job, page = made / "consortium" / "job.toml", made / "report.html"
+    for name in NAMES:
+        accept(made, name, status=0)
+        command("job", "sign", made / name / "site.toml")
+    words = ["consortium", "run", job, "--report", page, "--wait", 0]
+    given = [made / name / "consortium" / "job.signatures" for name in NAMES[:2]]
+    summary = job.with_name("job.summary.json")
+    summary.write_text("earlier")
+    page.write_text("earlier")
+    assert "hospital-c (not signed)" in command(*words, *given, status=3)
+    assert summary.read_text() == page.read_text() == "earlier"
+
+
+# Ctrl-C, and SIGTERM, which is handled as it
+
+
+@pytest.fixture
+def asked(made, monkeypatch):
+    """A server that has been given a job, and FLARE's commands that it was asked for."""
+    words = []
+    monkeypatch.setattr(
+        ServerProcess,
+        "_nvflare",
+        lambda self, *given: words.append(given) or {"job_id": "7", "status": "RUN"},
+    )
+    monkeypatch.setattr(flare_processes, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(flare_processes, "_ABORT_SECONDS", 0.1)
+    return ServerProcess(made / "consortium" / "server", made / "consortium" / "admin"), words
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def test_a_run_that_is_interrupted_is_aborted_at_all_sites_and_its_summary_is_read(asked, made):
+    server, words = asked
+
+    def each():
+        (server.kit / "7").mkdir()
+        (server.kit / "7" / "secfc.json").write_text("{}")
+        interrupt()
+
+    number, summary = server.run(made, timeout=100, each=each)
+    assert (number, summary.read_text()) == ("7", "{}")
+    assert words[-1] == ("job", "abort", "7", "--force")
+
+
+def test_without_a_summary_an_interrupted_run_ends_as_interrupted(asked, made):
+    server, words = asked
+    with pytest.raises(KeyboardInterrupt):
+        server.run(made, timeout=100, each=interrupt)
+    assert words[-1] == ("job", "abort", "7", "--force")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(500)
+def test_sigterm_of_the_coordinator_ends_the_run_by_name_everywhere_and_commands_can_be_repeated(tmp_path):
+    set_up(tmp_path, port=free_port())
+    (tmp_path / "job.toml").write_text((tmp_path / "job.toml").read_text().replace("[cl", "runs = 5\n[cl", 1))
+    rows = "patient,x\n" + "".join(f"{at},{at % 97}.5\n" for at in range(20_000))
+    shutil.rmtree(tmp_path / "consortium")
+    port = ["--host", "localhost", "--port", free_port(), "--out", tmp_path / "consortium"]
+    command("consortium", "new", tmp_path / "job.toml", *requests(tmp_path), *port)
+    job, given, started = tmp_path / "consortium" / "job.toml", [], []
+    for name in NAMES:
+        (tmp_path / name / "rows.csv").write_text(rows)
+        accept(tmp_path, name, status=0)
+        command("job", "sign", tmp_path / name / "site.toml")
+        given.append(tmp_path / name / "consortium" / "job.signatures")
+
+    def start(who, *words):
+        words = [sys.executable, "-m", "secfc", "consortium", *map(str, words)]
+        with (tmp_path / f"{who}.said").open("wb") as said:
+            pipes = {"stdin": subprocess.DEVNULL, "stdout": said, "stderr": said}
+            started.append(subprocess.Popen(words, cwd=tmp_path, **pipes))
+        return started[-1]
+
+    def said(who):
+        return (tmp_path / f"{who}.said").read_text()
+
+    def begin():
+        sites = [start(name, "start", tmp_path / name / "site.toml") for name in NAMES]
+        return start("run", "run", job, *given, "--timeout", 400, "--report", tmp_path / "r.html"), sites
+
+    def in_all(*statuses):
+        assert [run.wait(timeout=300), *(site.wait(timeout=100) for site in sites)] == [*statuses], [
+            *map(said, ("run", *NAMES))
+        ]
+
+    try:
+        run, sites = begin()
+        while "sent" not in said("run"):  # the run has begun
+            assert run.poll() is None, said("run")
+            time.sleep(0.05)
+        site = tmp_path / NAMES[0] / "site.toml"
+        assert "TLS: both certificates were accepted" in command("consortium", "check", site, status=3)
+        assert "server: connected since " in command("consortium", "status", site)
+        run.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        in_all(1, 1, 1, 1)
+        assert time.monotonic() - begun < 100
+        for who in ("run", *NAMES):
+            assert "PartyError: stopped" in said(who) or "the job ended here" in said(who)
+        run, sites = begin()
+        in_all(0, 0, 0, 0)
+    finally:
+        for process in started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                process.wait(timeout=60)
+    assert (
+        read_summary(job.with_name("job.summary.1.json"))
+        .coordinator["ended"]
+        .startswith("PartyError: stopped")
+    )
+    assert read_summary(job.with_name("job.summary.json")).coordinator["ended"] == "complete"
+    assert (tmp_path / "r.1.html").exists()
