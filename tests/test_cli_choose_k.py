@@ -32,7 +32,7 @@ def choose(*options):
 def candidates(*options):
     done = choose("--json", *options)
     assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(done.stdout)["result"]
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_resamples_print_how_stable_clusters_are(files):
     assert (shown.exit_code, told.exit_code) == (0, 0), shown.stderr
     assert f"Stability over 2 resamples\n{found}" in shown.stdout
     assert "Calinski" not in shown.stdout
-    assert json.loads(told.stdout) == found.to_dict()
+    assert json.loads(told.stdout)["result"] == found.to_dict()
 
 
 def test_with_the_inertia_the_comparison_is_printed_too(files):
     done = resampled("--consent", "all", "--reveal-inertia", "--json")
-    assert {"stability", "again", "best", "candidates"} <= json.loads(done.stdout).keys()
+    assert {"stability", "again", "best", "candidates"} <= json.loads(done.stdout)["result"].keys()
 
 
 def test_resamples_need_consent_and_something_to_draw(files):

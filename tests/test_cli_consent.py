@@ -219,7 +219,7 @@ def test_a_prediction_has_the_bound_of_the_run_unless_new_rows_are_beyond_it(fil
         done = predict(
             "--new", "south=far.csv", "--consent", "all", "--json", "--quiet", "--out", f"to {largest}"
         )
-        bounds.append(json.loads(done.stdout)["parameters"]["bound"])
+        bounds.append(json.loads(done.stdout)["result"]["parameters"]["bound"])
     assert bounds == [of_run, 500.0]
 
 

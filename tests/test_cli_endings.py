@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from secfc import errors
-from secfc.cli.endings import ABSENT, FAILED, GIVEN, REFUSED, plain_endings, status_of
+from secfc.cli.endings import ABSENT, FAILED, GIVEN, REFUSED, STATUSES, plain_endings, status_of
 from secfc.errors.codes import Code
 
 
@@ -16,6 +16,9 @@ def ended(error):
 
 def test_every_code_has_a_status():
     assert {status_of(code) for code in Code} == {FAILED, GIVEN, REFUSED, ABSENT} == {1, 2, 3, 4}
+    listed = [code for codes in STATUSES.values() for code in codes.split()]
+    assert len(set(listed)) == len(listed)
+    assert set(listed) <= set(Code)
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ class TestTheCommand:
             "run", *ARGUMENTS, *COLUMNS, "--disclosure", "labels", "--out", "result", "--json", cwd=files
         )
         assert done.returncode == 0, done.stderr
-        summary = json.loads(done.stdout)
+        summary = json.loads(done.stdout)["result"]
         assert summary == json.loads((files / "result" / "summary.json").read_text())
         assert "NaN" not in done.stdout
         assert (summary["result"]["inertia"], summary["result"]["near_ties"]) == (None, None)

@@ -125,7 +125,8 @@ def test_commands_refuse_what_is_wrong(tmp_path):
 @pytest.mark.processes
 def test_words_that_are_read_out_are_those_shown_and_signatures_from_elsewhere_are_collected(tmp_path):
     run_page(tmp_path, until="secfc job sign")
-    shown = json.loads(secfc_command("secfc roster show roster.toml --json", tmp_path))
+    told = secfc_command("secfc roster show roster.toml --json", tmp_path)
+    shown = json.JSONDecoder().raw_decode(told)[0]["result"]  # people read the rest
     words = shown["words"]
     assert "words: of this roster" in secfc_command(
         f"secfc roster verify roster.toml --words '{words}'", tmp_path

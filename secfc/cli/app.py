@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,7 +20,7 @@ from secfc.cli.command_options import (
     Revealing,
     Urls,
 )
-from secfc.cli.endings import PlainGroup
+from secfc.cli.endings import PlainGroup, scripted
 from secfc.cli.grouped import grouped
 from secfc.cli.prepare_command import prepare
 from secfc.errors import missing
@@ -57,6 +57,7 @@ def _main(
     rich_help_panel=_CLUSTER,
     epilog="Example: secfc run a.csv b.csv c.csv -k 4 --t 1 --ell 1 --out result --drop label",
 )
+@scripted
 @grouped
 def run(
     k: Annotated[int, typer.Option("-k", "--clusters", help="Clusters.")],
@@ -67,13 +68,13 @@ def run(
     report: Annotated[Path | None, typer.Option(help="Also write one self-contained HTML page.")] = None,
     *,
     options: Revealing,
-) -> None:
+) -> dict[str, Any]:
     """Cluster the rows of several files as if they were pooled; write labels per file and a summary."""
     from secfc.cli.inputs import sources
     from secfc.cli.run_command import run_files
 
     parties = sources(files or [], urls or [], queries or [], options.text_format)
-    run_files(parties, k, options, out=out, report=report)
+    return run_files(parties, k, options, out=out, report=report)
 
 
 @app.command(
@@ -81,6 +82,7 @@ def run(
     epilog="Example: secfc predict a.csv b.csv c.csv --run result --new a=admitted.csv --consent all "
     "--out predicted",
 )
+@scripted
 @grouped
 def predict(
     run: Annotated[Path, typer.Option("--run", help="Folder of results that secfc run wrote.")],
@@ -105,7 +107,7 @@ def predict(
     ] = None,
     *,
     options: Predicting,
-) -> None:
+) -> dict[str, Any]:
     """Find the cluster of new rows, without showing them or the centres to anybody.
 
     FILES are those of the run. Their rows are shared again with the labels in --run, and one round of
@@ -115,7 +117,7 @@ def predict(
     from secfc.cli.predict_command import predict_files
 
     parties = sources(files or [], urls or [], queries or [], options.text_format)
-    predict_files(parties, run, new, consent, options, out=out)
+    return predict_files(parties, run, new, consent, options, out=out)
 
 
 @app.command(
@@ -155,6 +157,7 @@ def demo(seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 
     rich_help_panel=_CLUSTER,
     epilog="Example: secfc choose-k a.csv b.csv c.csv --from 2 --to 8 --t 1 --ell 1 --plot k.png",
 )
+@scripted
 @grouped
 def choose_k(
     files: Annotated[list[Path], ONE_FILE_PER_PARTY],
@@ -165,12 +168,14 @@ def choose_k(
     ] = None,
     *,
     options: Choosing,
-) -> None:
+) -> dict[str, Any]:
     """Compare numbers of clusters on one sharing, and recommend one with the reason."""
     from secfc.cli.choose_command import print_choice
     from secfc.cli.inputs import sources
 
-    print_choice(sources(files, [], [], options.text_format), range(first, last + 1), options, plot=plot)
+    return print_choice(
+        sources(files, [], [], options.text_format), range(first, last + 1), options, plot=plot
+    )
 
 
 # These come after the commands above, so that help shows those first.

@@ -1,7 +1,7 @@
 """`secfc choose-k`: reads files and prints a table of numbers of clusters."""
 
-import json
 from pathlib import Path
+from typing import Any
 
 from secfc.api.choose_k import choose_members
 from secfc.api.options import Membership
@@ -9,15 +9,15 @@ from secfc.api.stability import stability_of
 from secfc.cli.command_options import Choosing
 from secfc.cli.consent import comparing, consenting
 from secfc.cli.inputs import members_of, tables_of
-from secfc.cli.render import console, faults_line, log_file, our_warnings, say, threshold_line
+from secfc.cli.render import console, faults_line, our_warnings, say, threshold_line
 from secfc.errors import ParameterError, missing
 from secfc.tables.outputs import check_file
 from secfc.tables.reading import party_names, row_ids
 from secfc.tables.sources.own_form import Input
 
 
-def print_choice(files: list[Input], ks: range, options: Choosing, *, plot: Path | None) -> None:
-    """Compare and print; nothing is printed before a SecFCError is raised."""
+def print_choice(files: list[Input], ks: range, options: Choosing, *, plot: Path | None) -> dict[str, Any]:
+    """Compare and print; return the comparison. Nothing is printed before a SecFCError is raised."""
     if plot is not None:
         _check_plot(plot)  # before minutes of work
     options.check()
@@ -28,7 +28,7 @@ def print_choice(files: list[Input], ks: range, options: Choosing, *, plot: Path
     names = party_names(files)
     opened = consenting(options, names) | comparing(options, names)
     tables = tables_of(files, options)
-    with our_warnings(), log_file(options.log):
+    with our_warnings():
         ids = Membership(row_ids(tables), cap=options.ids_cap) if options.membership else None
         given, members = options.options(ids=ids, **opened), members_of(tables)
         found, choice = None, None
@@ -45,10 +45,6 @@ def print_choice(files: list[Input], ks: range, options: Choosing, *, plot: Path
         except OSError as error:
             raise ParameterError(f"--plot: {plot} cannot be written ({error.strerror})") from None
     results = [one for one in (choice, found) if one is not None]
-    if options.as_json:
-        told = {name: value for one in results for name, value in one.to_dict().items()}
-        print(json.dumps(told, indent=2, allow_nan=False))
-        return
     out = console()
     out.print(threshold_line(results[0].job))
     faults_line(out, results[0].faults, results[0].job, list(map(str, files)))
@@ -56,6 +52,7 @@ def print_choice(files: list[Input], ks: range, options: Choosing, *, plot: Path
         say(f"Stability over {options.resamples} resamples\n{found}")
     if choice is not None:
         say(str(choice))
+    return {name: value for one in results for name, value in one.to_dict().items()}
 
 
 def _check_plot(path: Path) -> None:

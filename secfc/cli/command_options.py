@@ -108,10 +108,6 @@ class Running(Execution, Refusing, TextFormat):
     """How the parties are run, and the format of their files."""
 
     driver: Driver = again(Execution, "driver", default="multiprocess")
-    log: Annotated[
-        Path | None, typer.Option(help="Append log lines to this file.", rich_help_panel=MACHINE)
-    ] = None
-    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON.", rich_help_panel=MACHINE)] = False
     quiet: Annotated[
         bool,
         typer.Option(

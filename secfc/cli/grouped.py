@@ -14,7 +14,7 @@ import typer
 from secfc.protocol.job.options import AUTO, Auto, choices_of, options_of, types_of
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     """A command whose last parameter, a dataclass, is shown by Typer as one option per field.
 
     Fields are options of `secfc.protocol.job.options`, shown if they have a help line, or ``Annotated``.
@@ -28,10 +28,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     options = [_parameter(one, types[one.name], kind) for one in fields(kind) if one.name not in hidden]
 
     @wraps(command)
-    def expanded(**given: Any) -> None:
+    def expanded(**given: Any) -> Any:
         values = {one.name: given.pop(one.name) for one in options}
         plain = {name: one.value if isinstance(one, Enum) else one for name, one in values.items()}
-        command(**given, **{group.name: kind(**plain)})
+        return command(**given, **{group.name: kind(**plain)})
 
     parameters = [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *options]
     expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -12,7 +13,7 @@ from secfc.api.predict import Prediction, predict_members
 from secfc.cli.command_options import Predicting
 from secfc.cli.consent import positions
 from secfc.cli.inputs import label_names, members_of, say_how_written
-from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
+from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
 from secfc.cli.run_command import SUMMARY
 from secfc.errors import ParameterError
 from secfc.protocol.job.job_options import as_options
@@ -60,8 +61,8 @@ def predict_files(
     options: Predicting,
     *,
     out: Path,
-) -> None:
-    """Predict and write the labels of new rows; after a SecFCError `out` is unchanged."""
+) -> dict[str, Any]:
+    """Predict and write the labels of new rows; return the summary. After a SecFCError `out` is unchanged."""
     check_new_folder("--out", out)
     options.check_prepared(bound=options.bound)
     before = _read_run(run / SUMMARY)
@@ -90,7 +91,7 @@ def predict_files(
         bound = of_run.bound  # so the server learns no new distance of old rows
     more = {"limits": limits, "bound": bound, "sample_weight": row_weights(tables)} | shared(of_run, Agreed)
     asked = options.options(**more)
-    with our_warnings(), log_file(options.log):
+    with our_warnings():
         prediction = predict_members(members, new_rows, labels, asked, k=of_run.k, t=of_run.t, ell=of_run.ell)
     written = {at: label_names(files)[at] for at in added}
     summary = {
@@ -108,10 +109,9 @@ def predict_files(
         for at, table in added.items():
             write_labels(folder / written[at], table, prediction.labels[at])
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    if options.as_json:
-        print(json.dumps(summary, indent=2))
-    elif not options.quiet:
+    if not options.quiet:
         _show(prediction, [one.name for one in members], [str(out / name) for name in written.values()])
+    return summary
 
 
 def _read_run(path: Path) -> _Run:

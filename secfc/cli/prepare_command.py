@@ -1,6 +1,5 @@
 """`secfc prepare`: reads files and a schema, and writes prepared files and opened statistics."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -9,8 +8,9 @@ import typer
 from rich.table import Table
 
 from secfc.cli.command_options import Dropped, Queries, Urls, names_of
+from secfc.cli.endings import scripted
 from secfc.cli.grouped import grouped
-from secfc.cli.render import console, say
+from secfc.cli.render import console, plain, say
 from secfc.errors import ParameterError
 from secfc.tables.number_texts import number_text
 from secfc.tables.sources.text_format import TextFormat
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from secfc.tables.sources.own_form import Input
 
 
+@scripted
 @grouped
 def prepare(
     files: Annotated[
@@ -60,13 +61,10 @@ def prepare(
         bool, typer.Option("--draft", help="Only print a draft of a schema, guessed from one file.")
     ] = False,
     drop: Dropped = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON instead of tables.")
-    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
     *,
     given: TextFormat,
-) -> None:
+) -> dict[str, Any] | None:
     """Check files against a schema and prepare all alike; means and deviations are opened only as totals."""
     from secfc.cli.inputs import sources
     from secfc.prepare import Schema
@@ -75,8 +73,7 @@ def prepare(
     from secfc.protocol.job.thresholds import default_threshold
 
     if draft:
-        _draft(sources(files or [], urls or [], queries or [], given), names_of(drop))
-        return
+        return _draft(sources(files or [], urls or [], queries or [], given), names_of(drop))
     if drop:
         raise ParameterError("--drop: only with --draft; a column that the schema does not list is not used")
     if (schema is None) == (by is None):
@@ -89,25 +86,26 @@ def prepare(
         checked = check_files(parties, agreed, id_column=id_column)
         if not quiet:
             _show_files(parties, [rows.mended for _, rows in checked])
-        return
+        return None
     t, _ = default_threshold(len(parties), t, None)
     if by is not None:
         done = prepare_by(parties, by, out=out, id_column=id_column)
     else:
         done = prepare_files(parties, agreed, t=t, out=out, id_column=id_column)
-    if as_json:
-        print(json.dumps(summary_of(done.preparation), indent=2))
-    elif not quiet:
+    if not quiet:
         _show_files(parties, done.mended)
         _show(done, opened=by is None, t=t, id_column=id_column)
+    return summary_of(done.preparation)
 
 
-def _draft(parties: "list[Input]", drop: Sequence[str]) -> None:
+def _draft(parties: "list[Input]", drop: Sequence[str]) -> dict[str, Any]:
     from secfc.prepare.draft import draft_schema
 
     if len(parties) != 1:
         raise ParameterError(f"--draft: one file is needed, {len(parties)} were given")
-    typer.echo(draft_schema(parties[0], drop=drop), nl=False)
+    draft = draft_schema(parties[0], drop=drop)
+    plain(draft)
+    return {"draft": draft}
 
 
 def _show_files(files: "list[Input]", mended: Sequence[Mapping[str, Any]]) -> None:

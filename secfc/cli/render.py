@@ -1,12 +1,16 @@
 """Output for people: warnings, log lines and tables."""
 
+import json
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -28,15 +32,33 @@ from secfc.tables.number_texts import bytes_text
 _OURS = (ColumnWarning, ConvergenceWarning, FaultWarning, PrecisionWarning, PrivacyWarning)
 
 
+_stderr = ContextVar("_stderr", default=False)  # whether standard output is for a program
+
+
+@contextmanager
+def people_on_stderr() -> Iterator[None]:
+    """Print what is for people to standard error: a program reads standard output."""
+    token = _stderr.set(True)
+    try:
+        yield
+    finally:
+        _stderr.reset(token)
+
+
 def console() -> Console:
-    """Standard output; markup in names, such as brackets, is not interpreted."""
-    out: Console = plain_console(stderr=False, markup=False, highlight=False)
+    """Where people read results; markup in names, such as brackets, is not interpreted."""
+    out: Console = plain_console(stderr=_stderr.get(), markup=False, highlight=False)
     return out
 
 
 def say(text: str) -> None:
-    """Print a line to standard output that only the terminal wraps, so that a path can be copied."""
+    """Print a line for people that only the terminal wraps, so that a path can be copied."""
     console().print(text, soft_wrap=True)
+
+
+def plain(text: str) -> None:
+    """Print a text for people as it is."""
+    typer.echo(text, nl=False, err=_stderr.get())
 
 
 def error_console() -> Console:
@@ -62,9 +84,17 @@ def our_warnings() -> Iterator[None]:
         yield
 
 
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """One line of a log."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"at": at, "level": record.levelname, "logger": record.name, "text": record.getMessage()}
+        return json.dumps(line | {"run": getattr(record, "run", None)})
+
+
 @contextmanager
-def log_file(path: Path | None) -> Iterator[None]:
-    """Append secfc's log lines to a file."""
+def log_file(path: Path | None, *, as_json: bool) -> Iterator[None]:
+    """Append secfc's log lines to a file, as texts or as a JSON object each."""
     if path is None:
         yield
         return
@@ -72,7 +102,8 @@ def log_file(path: Path | None) -> Iterator[None]:
         handler = logging.FileHandler(path, encoding="utf-8")
     except OSError as error:
         raise ParameterError(f"--log: {path} cannot be written ({error.strerror})") from None
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s")
+    handler.setFormatter(_JsonLines() if as_json else text)
     logger = logging.getLogger("secfc")
     before = logger.level
     logger.addHandler(handler)

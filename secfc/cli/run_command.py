@@ -16,7 +16,7 @@ from secfc.api.run import run_parties
 from secfc.cli.command_options import Revealing, names_of
 from secfc.cli.consent import comparing, revealing
 from secfc.cli.inputs import label_names, members_of, tables_of
-from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
+from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
 from secfc.errors import ParameterError
 from secfc.field.array_types import Floats
 from secfc.prepare.column_transform import Preparation
@@ -41,8 +41,10 @@ SUMMARY, CENTRES, SPREADS, PAGE = "summary.json", "centres.csv", "spreads.csv", 
 TABLE = "table1.csv"
 
 
-def run_files(files: list[Input], k: int, options: Revealing, *, out: Path, report: Path | None) -> None:
-    """Run and write the results; after a SecFCError `out` is unchanged."""
+def run_files(
+    files: list[Input], k: int, options: Revealing, *, out: Path, report: Path | None
+) -> dict[str, Any]:
+    """Run and write the results; return the summary. After a SecFCError `out` is unchanged."""
     check_new_folder("--out", out)
     check_report(report)
     options.check()
@@ -51,7 +53,7 @@ def run_files(files: list[Input], k: int, options: Revealing, *, out: Path, repo
     preparation = options.preparation
     described = names_of(options.described)
     tables = tables_of(files, options, weight_column=options.weight_column, describe=described)
-    with our_warnings(), log_file(options.log):
+    with our_warnings():
         ids = Membership(row_ids(tables), cap=options.ids_cap) if options.membership else None
         init = _start(options.init, tables[0].columns, preparation)
         weights = row_weights(tables)
@@ -82,10 +84,9 @@ def run_files(files: list[Input], k: int, options: Revealing, *, out: Path, repo
     if report is not None:
         pooled = rows if find_spec("sklearn") else None
         result.report(report, names=called, columns=preparation, pooled=pooled)
-    if options.as_json:
-        print(json.dumps(summary, indent=2))
-    elif not options.quiet:
+    if not options.quiet:
         _show(result, files, out)
+    return summary
 
 
 def _start(init: str, columns: Sequence[str], preparation: Preparation | None) -> str | Floats:

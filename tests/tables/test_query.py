@@ -209,7 +209,7 @@ def test_the_command_clusters_databases(database, tmp_path):
     command += ["--ell", "1", "--out", str(tmp_path / "out"), "--json", "-q", "--seed", "0"]
     done = warm.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
-    names = [party["labels"] for party in json.loads(done.stdout)["parties"]]
+    names = [party["labels"] for party in json.loads(done.stdout)["result"]["parties"]]
     assert names == [f"{name}.labels.csv" for name in "abc"]
     labels = (tmp_path / "out" / names[0]).read_text().splitlines()
     assert labels[0] == '"id","label"'

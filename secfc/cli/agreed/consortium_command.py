@@ -3,9 +3,10 @@
 import shutil
 import tempfile
 import threading
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +23,7 @@ from secfc.cli.agreed.job_command import (
     write_page,
 )
 from secfc.cli.agreed.keys_command import read_out
+from secfc.cli.endings import scripted
 from secfc.cli.render import console, say
 from secfc.errors import ParameterError, PartyError, missing
 from secfc.errors.escaping import shown
@@ -76,6 +78,7 @@ def _need_flare(**seconds: float) -> None:
 
 
 @consortium.command(epilog="Example: secfc consortium request hospital-a --rows rows.csv --id patient")
+@scripted
 def request(
     name: Annotated[str, typer.Argument(help="Short name: letters, digits, - and _.")],
     rows: Annotated[
@@ -90,7 +93,7 @@ def request(
     ] = False,
     organisation: Annotated[str, typer.Option(help="Full name of the organisation.")] = "",
     folder: Annotated[Path, typer.Option(help="Folder for the files; by default the current one.")] = Path(),
-) -> None:
+) -> dict[str, Any]:
     """A site's first step: make your keys, your site file, and the request to hand to the coordinator."""
     _need_flare()
     from secfc.drivers.flare.setting_up import request
@@ -101,11 +104,13 @@ def request(
     handed = request(folder, name, organisation=organisation, data=data, helper=helper)
     say(f"{handed}: send it to the coordinator; it contains no secret")
     say(f"{folder / _SITE}: keep it; write into it where your rows are and your limits")
+    return {"request": str(handed), "site": str(folder / _SITE)}
 
 
 @consortium.command(
     epilog="Example: secfc consortium new job.toml a.request b.request c.request --host server.example.com"
 )
+@scripted
 def new(
     job: Annotated[Path, typer.Argument(help="The job file; its roster must be roster.toml.")],
     requests: Annotated[
@@ -119,7 +124,7 @@ def new(
     out: Annotated[Path, typer.Option("--out", help="Folder for the files; must be new or empty.")] = Path(
         "consortium"
     ),
-) -> None:
+) -> dict[str, Any]:
     """The coordinator's first step: keys, certificates, and the file to hand to all sites."""
     _need_flare()
     from secfc.drivers.flare.provision import Address
@@ -130,13 +135,15 @@ def new(
     say(f"{out / CONSORTIUM}: send it to every site; it contains no secret")
     say(f"{out}: keep the other files; they contain private keys")
     _show_words(agreement)
+    return {"consortium": str(out / CONSORTIUM), "words": agreement.consortium.words}
 
 
 @consortium.command(epilog="Example: secfc consortium accept consortium.toml")
+@scripted
 def accept(
     file: Annotated[Path, typer.Argument(help="The file that the coordinator sent.")],
     site: Annotated[Path, typer.Option(help="Your site file.")] = _SITE,
-) -> None:
+) -> dict[str, Any]:
     """A site's second step: take job, roster and certificate, and check your rows; then compare the words."""
     _need_flare()
     from secfc.agreement.check import check_site
@@ -147,16 +154,19 @@ def accept(
     own = read_site(site)
     accept(file, own)
     say(f"{own.job.parent}: the job, its roster and your startup kit")
-    _show_words(read_job(own.job))
+    agreement = read_job(own.job)
+    _show_words(agreement)
     console().print(
         "compare these words with the other sites, over a channel that the coordinator does not control"
     )
-    show_checked(own, check_site(own))
+    checked = show_checked(own, check_site(own))
     say(f"Next, if everything is as agreed: secfc job show {own.job}, secfc job sign {site}")
+    return checked | {"job": str(own.job), "words": agreement.consortium.words}
 
 
 @consortium.command(epilog="Example: secfc consortium start site.toml")
-def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> None:
+@scripted
+def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> dict[str, Any]:
     """A site's last step: wait for the coordinator, and take part in one run of the job."""
     _need_flare(timeout=timeout)
     from secfc.agreement.job_file import read_job
@@ -171,11 +181,13 @@ def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> None:
         say(f"{folder}: the statement")
         raise error_of_ending(ended, names=read_job(own.job).names, before=f"{own.party}: ")
     say(f"{folder}: labels, and the signed statement")
+    return {"results": str(folder)}
 
 
 @consortium.command(
     epilog="Example: secfc consortium run consortium/job.toml a.signatures b.signatures c.signatures"
 )
+@scripted
 def run(
     job: Annotated[Path, typer.Argument(help="The job file in the consortium's folder.")],
     signatures: Annotated[
@@ -188,7 +200,7 @@ def run(
     deadline: Deadline = _DEADLINE,
     timeout: Timeout = _TIMEOUT,
     resumable: Resumable = False,
-) -> None:
+) -> dict[str, Any]:
     """The coordinator's last step: start the server, wait for the sites, run the job, audit it."""
     _need_flare(wait=wait, deadline=deadline, timeout=timeout)
     from secfc.agreement.audit import audit
@@ -211,11 +223,12 @@ def run(
     _finish(agreement, job, path, report, text)
     told = read_summary(path)
     lost = told.coordinator["lost"] if told.statements else ()  # without any statement, nothing is confirmed
-    show_findings(audit(told, agreement), lost=lost)
+    return show_findings(audit(told, agreement), lost=lost, more={"summary": str(path), "lost": dict(lost)})
 
 
 @consortium.command(epilog="Example: secfc consortium check site.toml")
-def check(file: OwnFile = _SITE) -> None:
+@scripted
+def check(file: OwnFile = _SITE) -> dict[str, Any]:
     """Check all that a run needs: files, rows, space, lock, certificates, and the way to the coordinator.
 
     Each finding says what to do. The status is that of the first that does not hold.
@@ -223,35 +236,39 @@ def check(file: OwnFile = _SITE) -> None:
     _need_flare()
     from secfc.drivers.flare.runs import look_at
 
-    show_findings(look_at(file))
+    return show_findings(look_at(file))
 
 
 @consortium.command(epilog="Example: secfc consortium status site.toml")
-def status(file: OwnFile = _SITE) -> None:
+@scripted
+def status(file: OwnFile = _SITE) -> dict[str, Any]:
     """Show the state of the run, who is connected and who is waited for since when, and what comes next."""
     _need_flare()
     from secfc.drivers.flare.runs import status_of
 
-    _show_status(status_of(file)[1])
+    return _show_status(status_of(file)[1])
 
 
 @consortium.command(epilog="Example: secfc consortium logs site.toml --lines 100")
+@scripted
 def logs(
     file: OwnFile = _SITE,
     lines: Annotated[int, typer.Option(min=1, help="Number of lines, from the end.")] = 50,
-) -> None:
+) -> dict[str, Any]:
     """Show what FLARE and secfc logged in the last run. Only for you, because it may quote your data."""
     _need_flare()
     from secfc.drivers.flare.runs import status_of
 
     process, found = status_of(file)
-    for line in process.said().splitlines()[-lines:]:
+    said = process.said().splitlines()[-lines:]
+    for line in said:
         say(shown(line))
     say(f"{process.console}")
-    _show_status(found)
+    return _show_status(found) | {"console": str(process.console), "lines": said}
 
 
 @consortium.command(epilog="Example: secfc consortium rehearse job.toml north.toml south.toml west.toml")
+@scripted
 def rehearse(
     job: Annotated[Path, typer.Argument(help="The job file that all have signed; signatures are beside it.")],
     sites: SiteFiles,
@@ -266,7 +283,7 @@ def rehearse(
     ] = None,
     deadline: Deadline = _DEADLINE,
     timeout: Timeout = _TIMEOUT,
-) -> None:
+) -> dict[str, Any]:
     """Run a job on this machine with a real FLARE server, a process per site and mutual TLS.
 
     Labels and signed statements go to the paths in the site files, the summary beside the job.
@@ -309,6 +326,7 @@ def rehearse(
             text = written.read_text(encoding="utf-8")
         _finish(agreement, job, path, report, text)
         kept = False
+        return {"summary": str(path)}
     finally:
         if kept:
             say(f"kits and logs are kept in {folder}")
@@ -338,7 +356,7 @@ def _finish(agreement: "Agreement", job: Path, path: Path, report: Path | None, 
     say(f"{path}: secfc audit {path} --job {job}")
 
 
-def _show_status(found: "Status") -> None:
+def _show_status(found: "Status") -> dict[str, Any]:
     name = found.name
     if found.state is not None:
         say(f"{name}: {found.state} ({found.since})")
@@ -350,6 +368,7 @@ def _show_status(found: "Status") -> None:
         how = "connected" if one.connected else "not connected"
         say(f"  {other}: {how}{f' since {one.since}' if one.since else ', not once'}")
     say(f"Next: {found.next}")
+    return asdict(found)
 
 
 def _show_words(agreement: "Agreement") -> None:

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from secfc.cli.render import console
-from secfc.errors import ParameterError, SecFCError
+from secfc.cli.endings import scripted
+from secfc.cli.render import console, say
+from secfc.errors import ParameterError, PartyError, SecFCError
+from secfc.errors.codes import Code
 from secfc.errors.escaping import shown
 
 if TYPE_CHECKING:
@@ -54,40 +56,46 @@ def make(
 
 
 @deposit.command(name="open", epilog="Example: secfc deposit open --site clinic.toml")
-def open_(site: OwnSite, job: OwnJob = None) -> None:
+@scripted
+def open_(site: OwnSite, job: OwnJob = None) -> dict[str, Any]:
     """Open the labels of your rows, once the committee has computed them."""
     from secfc.drivers.deposits.depositing import Depositor
 
     found, out = Depositor(_site(site, job)).open(), console()
     if not found:
-        out.print("there are no labels yet")
+        raise PartyError("there are no labels yet; the committee has not run the job", code=Code.TIMEOUT)
     for one in found:
         what = f"{one.rows} labels" if one.rows else "you have these labels"
         out.print(f"{one.folder}: {'; '.join(filter(None, (what, one.told)))}", soft_wrap=True)
+    return {"labels": [{"folder": str(one.folder), "rows": one.rows} for one in found]}
 
 
 @deposit.command(epilog="Example: secfc deposit admit north.toml clinic-1.pub clinic-2.pub")
+@scripted
 def admit(
     site: MemberSite,
     keys: Annotated[
         list[Path], typer.Argument(help="Public key files of owners; compare their words first.")
     ],
-) -> None:
+) -> dict[str, Any]:
     """Admit owners of rows to a job, as a member of its committee; writes a certificate beside each key."""
     from secfc.drivers.deposits.collecting import Member
 
-    for path in Member.of(_site(site)).admit(keys):
-        console().print(f"{path}: send it to the owner", soft_wrap=True)
+    written = [str(path) for path in Member.of(_site(site)).admit(keys)]
+    for path in written:
+        say(f"{path}: send it to the owner")
+    return {"certificates": written}
 
 
 @deposit.command(epilog="Example: secfc deposit close north.toml --without 7")
+@scripted
 def close(
     site: MemberSite,
     without: Annotated[
         list[int] | None,
         typer.Option(help="Number of an owner to leave out; repeatable. You can leave out owners later too."),
     ] = None,
-) -> None:
+) -> dict[str, Any]:
     """Check the deposits for you, sign which you hold, and accept no more; all members do so before a run.
 
     Repeated, it stores again what you have signed, and your sealed labels of runs.
@@ -102,6 +110,7 @@ def close(
     refused = (f"{names[owner]} (owner {owner}): {text}" for owner, text in taken.holding.refused.items())
     print_lines("refused", refused)
     print_lines("not taken", (f"owner {owner}: {text}" for owner, text in taken.not_taken.items()))
+    return {"owners": len(held), "rows": rows, "refused": taken.holding.refused, "not_taken": taken.not_taken}
 
 
 @contextmanager

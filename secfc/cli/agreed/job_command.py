@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -11,10 +11,11 @@ from rich.table import Table
 from secfc.api.progress_bar import progress_bar
 from secfc.cli.agreed.deposit_command import named_owners, print_lines
 from secfc.cli.command_options import Deadline
-from secfc.cli.endings import FAILED, status_of, told_which_log
+from secfc.cli.endings import FAILED, Unsound, scripted, status_of, told_which_log
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
 from secfc.errors import ParameterError, SecFCError
 from secfc.protocol.job.cases import Deposited, Predict, Union
+from secfc.protocol.job.job_options import as_options
 from secfc.tables.outputs import check_file, check_report, keep_earlier
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ CoordinatorKey = Annotated[
 @job.command(
     epilog="Example: secfc job new job.toml --title Readmissions -k 3 --column age=0:120 --column bmi=10:60"
 )
+@scripted
 def new(
     file: Annotated[Path, typer.Argument(help="The job file to write; must not exist.")],
     title: Annotated[str, typer.Option(prompt="Title", help="For people.")],
@@ -69,7 +71,7 @@ def new(
         typer.Option(help="Seed of public first sets. Who proposes it chooses them; without it a coin does."),
     ] = None,
     days: Annotated[int, typer.Option(help="Days until the job expires.")] = 90,
-) -> None:
+) -> dict[str, Any]:
     """Write a job file from answers or flags. The file can say more (docs/agreeing-on-a-job.md)."""
     from secfc.agreement.job_draft import write_job
 
@@ -79,10 +81,12 @@ def new(
         file, title=title, columns=columns or [], prepare=prepare, days=days, k=k, t=t, ell=ell, seed=seed
     )
     say(f"{file}: read it, and agree on its other settings")
+    return {"job": str(file)}
 
 
 @job.command(epilog="Example: secfc job show job.toml")
-def show(file: JobFile) -> None:
+@scripted
+def show(file: JobFile) -> dict[str, Any]:
     """Show what a job file means: parties, parameters, threshold, bound, digest, and who has signed it."""
     from secfc.agreement.job_file import read_job
     from secfc.agreement.signatures import read_signatures, signatures_path, standing
@@ -144,21 +148,32 @@ def show(file: JobFile) -> None:
     warning = task.privacy_warning()
     if warning is not None:
         out.print(f"note: {warning}")
-    _show_standing(standing(agreement, read_signatures(signatures_path(file))))
+    signed = standing(agreement, read_signatures(signatures_path(file)))
+    _show_standing(signed)
+    return {
+        "title": agreement.title,
+        "digest": agreement.digest.hex(),
+        "expires": agreement.expires.isoformat(),
+        "runs": agreement.runs,
+        "signatures": signed,
+        "parameters": as_options(task),
+    }
 
 
 @job.command(epilog="Example: secfc job check north.toml")
-def check(site: OwnSite) -> None:
+@scripted
+def check(site: OwnSite) -> dict[str, Any]:
     """Check your rows against the job. Prints everything that is wrong, by column and count, only to you."""
     from secfc.agreement.check import check_site
     from secfc.agreement.site_file import read_site
 
     own = read_site(site)
-    show_checked(own, check_site(own))
+    return show_checked(own, check_site(own))
 
 
 @job.command(epilog="Example: secfc job sign north.toml")
-def sign(site: OwnSite) -> None:
+@scripted
+def sign(site: OwnSite) -> dict[str, Any]:
     """Sign off a job, if `secfc job check` finds nothing wrong; the signature is added beside the job."""
     from secfc.agreement.check import check_site
     from secfc.agreement.signatures import collect, sign_job, signatures_path
@@ -171,18 +186,20 @@ def sign(site: OwnSite) -> None:
     say(f"{own.party} signed the job {agreement.digest.hex()}")
     say(f"{path}: send it to the other parties")
     _show_standing(standing)
+    return {"digest": agreement.digest.hex(), "signatures": standing}
 
 
 @job.command(name="collect", epilog="Example: secfc job collect job.toml from-south/job.signatures")
+@scripted
 def collect_(
     file: JobFile,
     others: Annotated[list[Path], typer.Argument(help="Files of signatures that other parties have sent.")],
-) -> None:
+) -> dict[str, Any]:
     """Add signatures that others have sent to the file beside the job; wrong ones are refused."""
-    collect_files(file, others)
+    return collect_files(file, others)
 
 
-def collect_files(file: Path, others: list[Path]) -> None:
+def collect_files(file: Path, others: list[Path]) -> dict[str, Any]:
     """Add signatures from files of others to those beside a job, and show who has signed."""
     from secfc.agreement.job_file import read_job
     from secfc.agreement.signatures import collect, read_signatures, signatures_path
@@ -193,11 +210,14 @@ def collect_files(file: Path, others: list[Path]) -> None:
         if not path.is_file():
             raise ParameterError(f"{path}: no such file")
         added += read_signatures(path)
-    _show_standing(collect(agreement, signatures_path(file), added))
+    standing = collect(agreement, signatures_path(file), added)
+    _show_standing(standing)
+    return {"digest": agreement.digest.hex(), "signatures": standing}
 
 
 @job.command(epilog="Example: secfc job verify job.toml")
-def verify(file: JobFile) -> None:
+@scripted
+def verify(file: JobFile) -> dict[str, Any]:
     """Check that all parties have signed a job."""
     from secfc.agreement.job_file import read_job
     from secfc.agreement.signatures import check_signed, signatures_path
@@ -205,6 +225,7 @@ def verify(file: JobFile) -> None:
     agreement = read_job(file)
     check_signed(agreement, signatures_path(file))
     say(f"all {agreement.job.n} parties have signed the job {agreement.digest.hex()}")
+    return {"digest": agreement.digest.hex()}
 
 
 Resumable = Annotated[
@@ -218,6 +239,7 @@ Resumable = Annotated[
 
 
 @job.command(epilog="Example: secfc job run job.toml north.toml south.toml west.toml")
+@scripted
 def run(
     file: JobFile,
     sites: SiteFiles,
@@ -227,7 +249,7 @@ def run(
     deadline: Deadline = None,
     resumable: Resumable = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress bar and no table.")] = False,
-) -> None:
+) -> dict[str, Any]:
     """Run a job on this machine with a process per party; each reads only its own site file.
 
     Labels and signed statements go to the paths in the site files, the summary beside the job.
@@ -267,8 +289,15 @@ def run(
             on_progress=progress,
         )
     write_page(report, path, agreement)
+    result = {
+        "summary": str(path),
+        "run": outcome.run_id,
+        "converged": outcome.converged,
+        "iterations": outcome.n_iter,
+        "lost": {agreement.names[party - 1]: str(why) for party, why in outcome.lost.items()},
+    }
     if quiet:
-        return
+        return result
     out = console()
     for why in outcome.lost.values():
         say(f"lost: {why}")
@@ -284,8 +313,10 @@ def run(
     faults_line(out, outcome.faults, agreement.job, agreement.names)
     out.print(cost_table(outcome.costs, agreement.job))
     say(f"{path}: secfc audit {path} --job {file}")
+    return result
 
 
+@scripted
 def audit(
     summary: Annotated[Path, typer.Argument(help="The summary of a run.")],
     job: Annotated[Path, typer.Option(help="Your own copy of the job file, with its roster.")],
@@ -297,7 +328,7 @@ def audit(
             "rows fit."
         ),
     ] = None,
-) -> None:
+) -> dict[str, Any]:
     """Check the parties' signatures on a summary; exit status 0 only if everything holds."""
     from secfc.agreement.audit import audit as audited
     from secfc.agreement.job_file import read_job
@@ -314,8 +345,8 @@ def audit(
 
         own = None if site is None else read_site(site)
         write_agreed_report(read, agreement, report, name=str(summary), site=own)
-    show_findings(audited(read, agreement))
     _show_sent(agreement, read.statements)
+    return show_findings(audited(read, agreement))
 
 
 def new_summary(job: Path, summary: Path | None, report: Path | None, *, committee: bool = False) -> Path:
@@ -336,8 +367,8 @@ def write_page(report: Path | None, summary: Path, agreement: "Agreement") -> No
         write_agreed_report(read_summary(summary), agreement, report, name=str(summary))
 
 
-def show_checked(site: "Site", found: "Checked") -> None:
-    """Print what a site brings to its job. Only the site sees this."""
+def show_checked(site: "Site", found: "Checked") -> dict[str, Any]:
+    """Print what a site brings to its job, and return it for a program. Only the site sees this."""
     from secfc.drivers.sites.past_runs import PastRuns
 
     agreement, rows, out = found.agreement, found.rows, console()
@@ -345,7 +376,7 @@ def show_checked(site: "Site", found: "Checked") -> None:
     if site.source is None:
         is_one = "a helper" if agreement.helps(site.party) else "a member of the committee"
         say(f"{site.party}: {is_one} in {text}; no rows are needed")
-        return
+        return {"party": site.party, "digest": agreement.digest.hex(), "rows": 0}
     say(f"{site.party}: {rows.table.rows.shape[0]} rows fit {text}")
     past = PastRuns(site, agreement)
     this, others = len(past.counted), past.of_others
@@ -368,14 +399,21 @@ def show_checked(site: "Site", found: "Checked") -> None:
         for (name, (low, high)), (least, most) in zip(agreement.columns.items(), ends, strict=True):
             table.add_row(name, f"{least:g}", f"{most:g}", f"{low:g} to {high:g}")
         out.print(table)
+    return {"party": site.party, "digest": agreement.digest.hex(), "rows": rows.table.rows.shape[0]}
 
 
-def show_findings(findings: Iterable["Finding"], *, lost: Collection[str] = ()) -> None:
-    """Print the findings, and exit with the status of the first that does not hold.
+def show_findings(
+    findings: Iterable["Finding"],
+    *,
+    lost: Collection[str] = (),
+    more: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Print the findings. Return them and `more` for a program.
 
-    Statements of `lost` parties may be missing.
+    Raises Unsound with the status of the first that does not hold. Statements of `lost` parties may be
+    missing.
     """
-    out, wrong = console(), 0
+    out, wrong, result = console(), 0, list[dict[str, Any]]()
     for finding in findings:
         mark, style = ("holds", "green") if finding.holds else ("DOES NOT HOLD", "bold red")
         if finding.missing in lost:
@@ -386,8 +424,10 @@ def show_findings(findings: Iterable["Finding"], *, lost: Collection[str] = ()) 
         say(finding.text)
         if finding.advice:
             say(f"  {finding.advice}")
+        result.append({"holds": finding.holds, "text": finding.text, "advice": finding.advice})
     if wrong:
-        raise typer.Exit(wrong)
+        raise Unsound(wrong, {"findings": result} | dict(more or {}))
+    return {"findings": result} | dict(more or {})
 
 
 def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:

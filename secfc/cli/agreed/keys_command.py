@@ -1,12 +1,12 @@
 """`secfc keygen`, `secfc ids-key` and `secfc roster`: keys, and which party has which key."""
 
-import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
+from secfc.cli.endings import scripted
 from secfc.cli.render import console, say
 from secfc.errors import AgreementError, ParameterError
 
@@ -82,27 +82,20 @@ def add(
 
 
 @roster.command(epilog="Example: secfc roster show roster.toml")
-def show(
-    file: RosterFile, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
-) -> None:
+@scripted
+def show(file: RosterFile) -> dict[str, Any]:
     """Show the parties of a roster and the words of their keys and of the roster as a whole."""
-    if as_json:
-        from secfc.agreement.consortium import read_roster
+    from secfc.agreement.consortium import read_roster
 
-        consortium = read_roster(file)
-        parties = [
-            {"client": number, "name": one.name, "organisation": one.organisation, "words": one.words}
-            for number, one in enumerate(consortium.parties, 1)
-        ]
-        server = consortium.coordinator
-        coordinator = server and {
-            "name": server.name,
-            "organisation": server.organisation,
-            "words": server.words,
-        }
-        typer.echo(json.dumps({"coordinator": coordinator, "parties": parties, "words": consortium.words}))
-        return
     _show(file, 0)
+    consortium = read_roster(file)
+    parties = [
+        {"client": number, "name": one.name, "organisation": one.organisation, "words": one.words}
+        for number, one in enumerate(consortium.parties, 1)
+    ]
+    server = consortium.coordinator
+    coordinator = server and {"name": server.name, "organisation": server.organisation, "words": server.words}
+    return {"coordinator": coordinator, "parties": parties, "words": consortium.words}
 
 
 @roster.command(

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib.metadata import version
@@ -31,6 +31,7 @@ from secfc.drivers.flare.certificates import AUTHORITY, check_certified
 from secfc.drivers.flare.flare_processes import ServerProcess, in_use, target_of, used
 from secfc.drivers.flare.hand_overs import read_consortium
 from secfc.drivers.flare.kits import SERVER, check_path
+from secfc.drivers.flare.run_state import contacts
 from secfc.drivers.flare.setting_up import CONSORTIUM
 from secfc.errors import AgreementError, ParameterError, PartyError, SecFCError, StorageError
 from secfc.errors.codes import Code
@@ -75,13 +76,6 @@ def site_is_ready(site: Site, kit: Path) -> list[Point]:
     def agreement() -> Agreement:
         return read_job(site.job)
 
-    def path() -> str:
-        check_path(kit)
-        return f"FLARE can use {kit}"
-
-    def certificate() -> str:
-        return _until(check_certified(kit / "startup", own="client", party=site.party))
-
     def key() -> str:
         number = agreement().consortium.number_of(site.party, read_key(site.key).public, file=site.key)
         return f"that of client {number} in the roster"
@@ -99,8 +93,8 @@ def site_is_ready(site: Site, kit: Path) -> list[Point]:
 
     sign = f"Read the job, then: secfc job sign {site.path}"
     return [
-        Point("path", path),
-        Point("certificate", certificate),
+        Point("path", partial(_path, kit)),
+        Point("certificate", partial(_certificate, kit, own="client", party=site.party)),
         Point("key", key),
         Point("signature", signature, sign),
         Point("limits", limits),
@@ -117,13 +111,6 @@ def coordinator_is_ready(job: Path) -> list[Point]:
         read_job(job).consortium.check_coordinator(read_key(path).public, file=path)
         return "that of the coordinator in the roster"
 
-    def path() -> str:
-        check_path(kit)
-        return f"FLARE can use {kit}"
-
-    def certificate() -> str:
-        return _until(check_certified(kit / "startup", own="server", party=SERVER))
-
     def signatures() -> str:
         agreement = read_job(job)
         check_signed(agreement, signatures_path(job))
@@ -132,8 +119,8 @@ def coordinator_is_ready(job: Path) -> list[Point]:
     collect = f"Ask them for their signatures, then: secfc job collect {job} FILE..."
     return [
         Point("key", key),
-        Point("path", path),
-        Point("certificate", certificate),
+        Point("path", partial(_path, kit)),
+        Point("certificate", partial(_certificate, kit, own="server", party=SERVER)),
         Point("signatures", signatures, collect),
     ]
 
@@ -146,12 +133,14 @@ def look_at_site(site: Site, kit: Path) -> Iterator[Finding]:
         return "none are needed" if site.source is None else f"{found.shape[0]} rows fit the job"
 
     folders = [kit, site.results, *(() if site.storage is None else (site.storage,))]
-    yield Point("versions", _versions).finding()
-    for point in site_is_ready(site, kit):
-        yield point.finding()
-    yield Point("rows", rows).finding()
-    yield Point("lock", partial(_lock, kit)).finding()
-    yield Point("disk", partial(_space, folders)).finding()
+    points = [
+        Point("versions", _versions),
+        *site_is_ready(site, kit),
+        Point("rows", rows),
+        Point("lock", partial(_lock, kit)),
+        Point("disk", partial(_space, folders)),
+    ]
+    yield from (point.finding() for point in points)
     yield from _connection(kit)
 
 
@@ -168,31 +157,28 @@ def look_at_coordinator(job: Path, kit: Path, admin: Path) -> Iterator[Finding]:
         return f"{target_of(kit, 'server')[1]} of this machine is free"
 
     def sites() -> str:
-        names = read_job(job).names
-        if missing := [name for name in names if name not in server.known(names)]:
+        connected = {name for name, one in contacts(server.said()).items() if one.connected}
+        if missing := [name for name in read_job(job).names if name not in connected]:
             raise PartyError(f"not connected: {', '.join(missing)}", code=Code.PARTY_VANISHED)
-        return "all were connected"
+        return "all are connected"
 
     def name() -> str:
         return _address(read_consortium(job.with_name(CONSORTIUM))[0].host)
 
-    yield Point("versions", _versions).finding()
-    yield Point("consortium", consortium).finding()
-    for point in coordinator_is_ready(job):
-        yield point.finding()
-    yield Point("disk", partial(_space, [kit, job.absolute().parent])).finding()
-    yield Point(
-        "name", name, "Compare --host of secfc consortium new with the name of this machine."
-    ).finding()
+    ask = "Ask them to run secfc consortium check and secfc consortium start."
+    points = [
+        Point("versions", _versions),
+        Point("consortium", consortium),
+        *coordinator_is_ready(job),
+        Point("disk", partial(_space, [kit, job.absolute().parent])),
+        Point("name", name, "Compare --host of secfc consortium new with the name of this machine."),
+    ]
     if in_use(kit):
-        yield Point("lock", partial(_lock, kit)).finding()
-        yield Point(
-            "sites", sites, "Ask them to run secfc consortium check and secfc consortium start."
-        ).finding()
+        points += [Point("lock", partial(_lock, kit)), Point("sites", sites, ask)]
     else:
-        yield Point(
-            "port", port, "End the other program, or make a consortium with another --port."
-        ).finding()
+        other = "End the other program, or make a consortium with another --port."
+        points.append(Point("port", port, other))
+    yield from (point.finding() for point in points)
 
 
 def _connection(kit: Path) -> Iterator[Finding]:
@@ -216,24 +202,21 @@ def _connection(kit: Path) -> Iterator[Finding]:
     def clock() -> str:
         return _difference(answers[0])
 
-    started = (
+    unknown = "Ask the coordinator for its name, or your network for its entry."
+    closed = (
         f"If secfc consortium run is running at the coordinator, ask for a way to its port {port} through "
         "all firewalls, without a proxy; else wait until it runs."
     )
-    points = [
-        Point(
-            "name", lambda: _address(host), "Ask the coordinator for its name, or your network for its entry."
-        ),
-        Point("connection", reach, started),
-        Point(
-            "TLS",
-            greet,
-            "Something between you and the coordinator answers instead of it, or a clock is wrong, or the "
-            "certificate is of another consortium.",
-        ),
+    refused = (
+        "Something between you and the coordinator answers instead of it, or a clock is wrong, or a "
+        "certificate is of another consortium."
+    )
+    for point in (
+        Point("name", partial(_address, host), unknown),
+        Point("connection", reach, closed),
+        Point("TLS", greet, refused),
         Point("clock", clock, "Set the clock of the machine that is wrong, by NTP."),
-    ]
-    for point in points:
+    ):
         found = point.finding()
         yield found
         if not found.holds:
@@ -245,7 +228,13 @@ def _versions() -> str:
     return f"secfc {VERSION}, protocol {PROTOCOL}, {libraries}"
 
 
-def _until(last: date) -> str:
+def _path(kit: Path) -> str:
+    check_path(kit)
+    return f"FLARE can use {kit}"
+
+
+def _certificate(kit: Path, *, own: str, party: str) -> str:
+    last = check_certified(kit / "startup", own=own, party=party)
     left = (last - datetime.now(UTC).date()).days
     soon = "; all sites need a new consortium before" if left < _SOON_DAYS else ""
     return f"valid until {last.isoformat()}{soon}"

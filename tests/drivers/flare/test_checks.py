@@ -293,7 +293,11 @@ def test_a_consortium_of_another_version_is_named_at_the_coordinator(job):
 def test_during_a_run_the_coordinator_sees_who_is_not_connected(job):
     kit = job.parent / SERVER
     with only_one(kit):
-        (kit / "console.txt").write_text("New client hospital-a@1\nNew client hospital-c@2\n")
+        line = "2026-11-28 21:59:53,026 - conn_manager - INFO - "
+        line += "Connection [CN0000{} 1 <= 2 SSL {}] is {} PID: 7\n"
+        lines = [line.format(at, name, "created:") for at, name in enumerate(NAMES)]
+        lines.append(line.format(1, NAMES[1], "closed"))
+        (kit / "console.txt").write_text("".join(lines))
         found = findings(job)
     assert list(found) == ["lock", "sites"]
     assert found["sites"].text == "sites: not connected: hospital-b"
