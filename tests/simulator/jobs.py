@@ -13,7 +13,7 @@ from secfc.protocol.job.making import make_job
 from secfc.sharing.row_checks import largest_norm
 from secfc.tables.ids import row_ids
 
-CONSENT = Limits(reveal_centres=True, reveal_inertia=True, predict=True)
+CONSENT = Limits(reveal_centres=True, reveal_inertia=True, reveal_tables=True, predict=True)
 KEY, SALT = bytes(32), bytes(16)
 COLUMNS = 1, 2, 2, 3, 4
 
@@ -87,6 +87,10 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
     if clients and labels and not options.get("compared") and rng.random() < 0.3:
         options["weighted"] = True
         weights = [np.array([rng.randint(1, 5) for _ in range(m)], dtype=np.int64) for m in counts]
+    staying = sum(m for j, m in enumerate(counts, 1) if j not in size.taken)
+    drawn = options["init"] == "k-means++" and weights is None
+    if clients and drawn and staying >= 2 * k and seed % 3 == 0:
+        options["resamples"] = 2
     setup = Setup(
         job=make_job(n=size.n, k=k, t=size.t, ell=size.ell, d=d, max_liars=size.liars, **options),
         rows=rows,

@@ -40,7 +40,11 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
         seen[job.method.init, "several k" if job.method.compared else "one k"] += 1
         seen[job.method.n_init > 1, bool(job.method.compared), job.disclosure.inertia] += 1
         seen.update(
-            {name for name in ("weighted", "predict", "compared", "reveal_to") if as_options(job)[name]}
+            {
+                name
+                for name in ("weighted", "predict", "compared", "reveal_to", "resamples")
+                if as_options(job)[name]
+            }
         )
         seen.update([job.method.init, job.precision, (job.step,), "coin" if job.seed is None else "seed"])
         seen.update({("vanish", case.promised)} if case.unreliable else {})
@@ -49,4 +53,4 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
         seen.update({lie.what for lie in case.scenario.lies})
         assert case.scenario.forged == FORGED
     assert min(seen.values()) > 1, seen
-    assert len(seen) == 71, seen
+    assert len(seen) == 72, seen
