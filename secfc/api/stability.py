@@ -12,7 +12,7 @@ from secfc.api.choose_k import Choice, choice_of, numbers_of, only_the_inertia
 from secfc.api.options import Driver, Reveal, RunOptions, StabilityOptions, Threshold, given_options
 from secfc.api.run import run_outcome
 from secfc.drivers.costs import Costs
-from secfc.errors import ParameterError, missing
+from secfc.errors import ParameterError, TooManyFaultsError, missing
 from secfc.field.array_types import Floats, Ints
 from secfc.kmeans.consensus import Stable
 from secfc.protocol.gathering import Faults
@@ -77,6 +77,11 @@ class Stability:
     def ari(self) -> float:
         """See `Stable`."""
         return self._only.ari
+
+    @property
+    def aris(self) -> Floats:
+        """See `Stable`."""
+        return self._only.aris
 
     @property
     def dispersion(self) -> float:
@@ -204,20 +209,22 @@ def stability_of(
 ) -> Stability:
     """`stability` for parties that already have names."""
     only_the_inertia(options, "stability")
+    if resamples == 0:
+        raise ParameterError("resamples: 2 or more are needed, 0 was given")
     asked: dict[str, Any] = {"k": k}
     if not isinstance(k, int | np.integer):
         wanted = numbers_of(k)
         asked = {"k": wanted[-1], "compared": wanted}
     outcome, job, _ = run_outcome(members, options, t=t, ell=ell, resamples=resamples, **asked)
     if outcome.resampled is None:
-        raise ParameterError("resamples: at least 2 are needed")
-    compared = job.method.compared and job.tells_inertia
+        raise TooManyFaultsError("too few clients were left to tell how partitions overlap")
+    compared, by_k = job.method.compared and job.tells_inertia, outcome.resampled.stable
     return Stability(
-        by_k=outcome.resampled.stable,
+        by_k=by_k,
         labels=[member.align(part) for member, part in zip(members, outcome.labels, strict=True)],
         labels_k=outcome.k,
         again=outcome.resampled.again,
-        choice=choice_of(outcome, members, job, outcome.resampled.stable) if compared else None,
+        choice=choice_of(outcome, members, job, by_k) if compared else None,
         faults=outcome.faults,
         costs=outcome.costs,
         job=job,

@@ -53,7 +53,7 @@ class Resampled:
         return cls(tables=tables, again=given["again"])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Stable:
     """Measures of one number of clusters.
 

@@ -67,6 +67,10 @@ def test_one_k_has_the_labels_of_a_run():
     parties = parties_of(5)
     found = secfc.stability(parties, 3, t=1, ell=1, resamples=2, seed=5, limits=CONSENT)
     alone = secfc.run(parties, 3, t=1, ell=1, seed=5)
+    of_one = found[3]
+    assert (found.ari, found.dispersion) == (of_one.ari, of_one.dispersion)
+    assert found.aris is of_one.aris
+    assert found.jaccard is of_one.jaccard
     assert [one.tolist() for one in found.labels] == [one.tolist() for one in alone.labels]
 
 
@@ -97,7 +101,7 @@ def test_a_party_that_does_not_consent_is_named_and_nothing_is_sent():
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"resamples": 0}, "resamples: at least 2 are needed"),
+        ({"resamples": 0}, "resamples: 2 or more are needed, 0 was given"),
         ({"resamples": 1}, "resamples: 2 or more are needed"),
         ({"resamples": 101}, "resamples: at most 100 resamples, 101 was given"),
         ({"resamples": 2.5}, "resamples: an integer >= 0 is needed, 2.5 was given"),
@@ -195,7 +199,10 @@ def test_with_the_inertia_several_k_are_compared_too():
     given = {"t": 1, "ell": 1, "n_init": 1, "seed": 1, "limits": limits, "reveal": reveal}
     found = secfc.stability(parties_of(1), (2, 3), resamples=2, **given)
     alone = secfc.choose_k(parties_of(1), (2, 3), **given)
-    assert str(found.choice) == str(alone)
+    inertias = [[(one.k, one.inertia) for one in choice] for choice in (found.choice, alone)]
+    assert inertias[0] == inertias[1]
+    assert found.choice.stability is found.by_k
+    assert alone.stability == ()
     assert found.labels_k == alone.best
     assert [one.tolist() for one in found.labels] == [one.tolist() for one in alone[alone.best].labels]
 
