@@ -41,7 +41,7 @@ class Outcome:
     cluster_silhouettes: Floats = field(default_factory=lambda: np.empty(0), repr=False)
     costs: Costs
     columns: tuple[str, ...] = field(repr=False)
-    table: "Table1 | None" = field(repr=False)
+    table: "Table1 | None" = field(default=None, repr=False)
     job: Job
     run_id: str
     parties: tuple[str, ...] = field(default=(), repr=False)
