@@ -96,11 +96,11 @@ def test_with_labels_it_compares_by_the_inertia_that_all_consent_to_open(files):
 def resampled(*options):
     fixed = ["--t", "1", "--ell", "1", "--seed", "1", "--to", "3", "--driver", "in-process", "--quiet"]
     fixed += ["--resamples", "2", "--n-init", "1"]
-    return CliRunner().invoke(app, ["choose-k", "a.csv", "b.csv", "c.csv", *fixed, *options])
+    return CliRunner().invoke(app, ["choose-k", *(f"{name}.csv" for name in "abcde"), *fixed, *options])
 
 
 def test_resamples_print_how_stable_clusters_are(files):
-    parties = [np.loadtxt(f"{name}.csv", delimiter=",", skiprows=1) for name in "abc"]
+    parties = [np.loadtxt(f"{name}.csv", delimiter=",", skiprows=1) for name in "abcde"]
     given = {"t": 1, "ell": 1, "resamples": 2, "n_init": 1, "seed": 1}
     found = secfc.stability(parties, (2, 3), limits=secfc.Limits(reveal_tables=True), **given)
     shown, told = resampled("--consent", "all"), resampled("--consent", "all", "--json")
@@ -117,7 +117,7 @@ def test_with_the_inertia_the_comparison_is_printed_too(files):
 
 def test_resamples_need_consent_and_something_to_draw(files):
     done = resampled()
-    assert "reveal_tables: a.csv, b.csv, c.csv did not consent" in " ".join(done.output.split())
+    assert "reveal_tables: a.csv, b.csv, c.csv, d.csv, e.csv did not consent" in " ".join(done.output.split())
     done = resampled("--consent", "all", "--plot", "k.png")
     assert "--plot: with --resamples only if --reveal-inertia" in " ".join(done.output.split())
     assert not (files / "k.png").exists()

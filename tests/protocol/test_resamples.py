@@ -107,7 +107,8 @@ def test_a_party_that_does_not_consent_is_named_and_nothing_is_sent():
         ({"resamples": 2.5}, "resamples: an integer >= 0 is needed, 2.5 was given"),
         ({"init": "random"}, r"resamples: init='k-means\+\+' is needed"),
         ({"k": 16, "resamples": 100}, "at most 63 resamples with this k"),
-        ({"k": 18}, "resamples: at least 36 rows are needed for k=18, the parties hold 34"),
+        ({"k": 18}, "resamples: at least 36 rows are needed for 2 resamples and k=18.* the parties hold 34"),
+        ({"resamples": 4}, "resamples: at least 40 rows are needed for 4 resamples.* the parties hold 34"),
         (
             {"reveal": secfc.Reveal(centres="all")},
             "reveal: stability opens only the inertia, centres was given",
@@ -123,7 +124,7 @@ def test_what_does_not_fit_is_refused(given, text):
 def test_rounds_of_resamples_count_for_the_limit():
     limits = Limits(reveal_tables=True, most_rounds=12)
     with pytest.raises(LimitError, match="answers 12 rounds at most, but round 13 would begin"):
-        secfc.stability(parties_of(0), 3, t=1, ell=1, resamples=20, seed=0, limits=limits)
+        secfc.stability(parties_of(0), 3, t=1, ell=1, resamples=3, seed=0, limits=limits)
 
 
 def test_resamples_with_fewer_rows_than_clusters_are_drawn_again():
@@ -138,9 +139,9 @@ def test_resamples_with_fewer_rows_than_clusters_are_drawn_again():
 
 
 def test_fewer_values_than_clusters_leave_clusters_empty():
-    parties = [np.array([[0.0], [0.0], [0.0]]), np.array([[9.0], [9.0]]), np.array([[9.0]])]
+    parties = [np.zeros((15, 1)), np.full((9, 1), 9.0), np.full((6, 1), 9.0)]
     found = secfc.stability(parties, 3, t=1, ell=1, resamples=3, seed=2, limits=CONSENT)
-    assert (np.sort(found[3].sizes) == [0, 3, 3]).all()
+    assert (np.sort(found[3].sizes) == [0, 15, 15]).all()
     assert np.isnan(found.jaccard).sum() == 1
     assert found.ari == found.dispersion == 1
 

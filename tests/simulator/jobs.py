@@ -89,7 +89,7 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         weights = [np.array([rng.randint(1, 5) for _ in range(m)], dtype=np.int64) for m in counts]
     staying = sum(m for j, m in enumerate(counts, 1) if j not in size.taken)
     drawn = options["init"] == "k-means++" and weights is None
-    if clients and drawn and staying >= 2 * k and seed % 3 == 0:
+    if clients and drawn and staying >= max(2 * k, 20) and seed % 3 == 0:
         options["resamples"] = 2
     setup = Setup(
         job=make_job(n=size.n, k=k, t=size.t, ell=size.ell, d=d, max_liars=size.liars, **options),

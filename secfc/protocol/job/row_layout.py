@@ -17,6 +17,7 @@ from secfc.field.primes import PRIMES
 from secfc.field.residues import MAX_ROWS
 from secfc.protocol.job.cases import Deposited, LabelsOnly, Union
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.thresholds import ROWS_FOR_RESAMPLE
 
 MAX_MESSAGE_BYTES = 1 << 31  # of any message
 PART_ROWS = 256  # rows that are dealt or answered together at least
@@ -112,9 +113,12 @@ class Layout:
                 f"k: {job.k} clusters asked for, the parties hold {self.m} rows in all",
                 code=Code.TOO_FEW_ROWS,
             )
-        if job.method.resamples and self.m < 2 * job.k:  # a resample has about 0.63 of all rows
+        # A resample has about 0.63 of all rows, and tells about one equation of others' rows.
+        needed = max(2 * job.k, ROWS_FOR_RESAMPLE * job.method.resamples)
+        if job.method.resamples and self.m < needed:
             raise ParameterError(
-                f"resamples: at least {2 * job.k} rows are needed for k={job.k}, the parties hold {self.m}",
+                f"resamples: at least {needed} rows are needed for {job.method.resamples} resamples and "
+                f"k={job.k}, because tables of many tell few rows; the parties hold {self.m}",
                 code=Code.TOO_FEW_ROWS,
             )
         primes = self._primes_of(job)

@@ -23,6 +23,8 @@ MAX_OWNERS = 1 << 20  # a million tiny deposits bound the work of a committee me
 MAX_ROUNDS = (1 << 32) - 2  # numbers have 4 bytes, and the last number marks the end of the run
 MAX_TABLED = 1 << 10
 """Most sets of all partitions of one k: how all of them overlap is dealt and opened in one step."""
+ROWS_FOR_RESAMPLE = 10
+"""Fewest rows in all for each resample: its tables tell about one equation of others' rows."""
 
 ELEVEN = 11
 """Fewest clients for t = 4 and ell = 2."""
