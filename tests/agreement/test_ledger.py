@@ -37,27 +37,34 @@ def path(tmp_path):
 
 
 def rank_says(matrix, counts, smallest):
-    """By ranks over the rationals: is a unit vector of few rows in the row space, or a difference of rows?"""
-    rank = np.linalg.matrix_rank
-    for at, count in enumerate(counts):
-        unit = np.eye(len(counts))[at]
-        if count < smallest and rank(np.vstack([matrix, unit])) == rank(matrix):
-            return True
-    return False
+    """By ranks over the rationals: is there a sum over few rows in the row space? All groups are tried."""
+    rank, small = np.linalg.matrix_rank, np.flatnonzero(counts < smallest)
+    groups = (list(group) for size in range(1, smallest) for group in combinations(small, size))
+    few = (group for group in groups if counts[group].sum() < smallest)
+    return any(rank(np.delete(matrix, group, axis=1)) < rank(matrix) for group in few)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_a_group_that_ranks_say_is_determined_is_found(seed):
+@pytest.mark.parametrize("seed", range(60))
+def test_a_group_is_found_if_ranks_say_that_it_is_determined(seed):
     rng = np.random.default_rng(seed)
-    k = int(rng.integers(2, 4))
-    labels = rng.integers(0, k, 30)
-    other = np.where(rng.random(30) < 0.15, rng.integers(0, k, 30), labels)
-    both = np.concatenate([cells(labels, k), cells(other, k)])[
-        rng.permutation(2 * k)[: rng.integers(1, 2 * k + 1)]
-    ]
-    patterns, counts = np.unique(both[:, both.any(axis=0)], axis=1, return_counts=True)
-    if rank_says(patterns.astype(float), counts, 4):
-        assert determines_few(both, 4)
+    groups, every = rng.integers(0, 4, 60), []
+    for _ in range(rng.integers(2, 4)):
+        k = int(rng.integers(2, 5))
+        labels = np.where(rng.random(60) < rng.choice([0.02, 0.05, 0.1]), rng.integers(0, 4, 60), groups)
+        every.append(cells(labels * k // 4, k))
+    every = np.concatenate(every)
+    patterns, counts = np.unique(every, axis=1, return_counts=True)
+    assert determines_few(every, 4) == rank_says(patterns.astype(float), counts, 4)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_row_of_each_of_two_clusters_that_another_run_joins_is_found(seed):
+    """Both clusters without the joined one are these two rows. No two cells differ by few."""
+    rng = np.random.default_rng(seed)
+    four = rng.permutation(np.arange(80) % 4)
+    two = four // 2
+    two[[np.flatnonzero(four == 0)[0], np.flatnonzero(four == 1)[0]]] = 1
+    assert determines_few(np.concatenate([cells(four, 4), cells(two)]), 3)
 
 
 def test_one_clustering_of_large_clusters_determines_none():

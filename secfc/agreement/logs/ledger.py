@@ -38,6 +38,12 @@ _MOST_BYTES = 1 << 28
 _PRIME = (1 << 31) - 1
 """Row reduction is modulo this prime: its products fit int64."""
 
+_ORDERS = 100
+"""Most orders of small patterns that are looked at. A group of few rows that none shows is not found."""
+
+_WORK = 1 << 29
+"""About so many products are computed for all orders, some seconds."""
+
 _MARK_BYTES = 16
 
 
@@ -162,9 +168,10 @@ def ledger_key(identity: Identity) -> bytes:
 def determines_few(cells: Bools, smallest: int) -> bool:
     """Whether sums over cells, shape (cells, rows), determine that over a group of few rows, but some.
 
-    Rows that are in the same cells are one pattern. A pattern is determined if its unit vector is in the row
-    space, so a row of the reduced echelon form; other rows of it and differences of two cells are looked at
-    too. Few rows are fewer than `smallest`.
+    Rows that are in the same cells are one pattern, and few rows are fewer than `smallest`. Differences of
+    two cells are all looked at. Of what else is determined, sums in which large patterns cancel are those of
+    the last rows of an echelon form that begins with large patterns. A sum with the fewest rows is a row of
+    such a form in some order of the small patterns, so many orders are looked at.
     """
     cells = cells[:, cells.any(axis=0)]
     if not cells.size:
@@ -174,8 +181,17 @@ def determines_few(cells: Bools, smallest: int) -> bool:
         differing = (one ^ patterns) @ counts
         if ((differing > 0) & (differing < smallest)).any():
             return True
-    few = (_echelon(patterns.astype(np.int64)) != 0) @ counts
-    return bool((few < smallest).any())
+    small = counts < smallest
+    large_first = np.argsort(small, kind="stable")
+    sums, large = _echelon(patterns[:, large_first].astype(np.int64)), int((~small).sum())
+    sums, counts = sums[~sums[:, :large].any(axis=1), large:], counts[small]
+    rng = np.random.default_rng(0)  # so that a ledger gives the same answer again
+    orders = min(_ORDERS, 1 + _WORK // (len(sums) * sums.size)) if sums.size else 0
+    for _ in range(orders):
+        order = rng.permutation(counts.size)
+        if (((_echelon(sums[:, order]) != 0) @ counts[order]) < smallest).any():
+            return True
+    return False
 
 
 def _echelon(rows: Ints) -> Ints:
