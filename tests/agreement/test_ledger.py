@@ -2,13 +2,15 @@
 
 import json
 import os
+import time
 from itertools import combinations
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 
 from secfc.agreement.logs import ledger
-from secfc.agreement.logs.ledger import Ledger, determines_few, ledger_key
+from secfc.agreement.logs.ledger import Ledger, determines_few, ledger_key, locked
 from secfc.crypto.identity import Identity
 from secfc.errors import StorageError
 
@@ -29,6 +31,12 @@ def asked(path, run, columns, *, rows=ROWS, smallest=5):
     """What a ledger, read anew, refuses."""
     found = Ledger.read(path, KEY)
     return found.consent(run, "job", columns, found.positions(rows), smallest=smallest)
+
+
+def ask_locked(path, run, count):
+    with locked(path):
+        time.sleep(0.2)  # so that both have come
+        return asked(path, run, {"age": cell(*range(count))})
 
 
 @pytest.fixture
@@ -109,6 +117,37 @@ class TestFile:
         assert asked(path, "b", {"age": cell(*range(21))}) == before == {"age"}
         assert asked(path, "a", {"age": cell(*range(20))}) == set()
         assert len(Ledger.read(path, KEY).openings) == 2
+
+    def test_what_a_run_opens_first_is_no_answer(self, path):
+        """Totals of a preparation, before a table of the same run."""
+        asked(path, "a", {"age": cell(*range(20))})
+        found = Ledger.read(path, KEY)
+        found.note("b", "job", {"bmi": cell(*range(40))}, found.positions(ROWS))
+        assert asked(path, "b", {"age": cell(*range(21)), "dose": cell(*range(20))}) == {"age"}
+        assert asked(path, "b", {"age": cell(*range(21)), "dose": cell(*range(20))}) == {"age"}
+        assert len(Ledger.read(path, KEY).openings) == 3
+
+    def test_of_two_runs_at_once_one_sees_the_other(self, path):
+        context = get_context("spawn")
+        with context.Pool(2) as pool:
+            told = pool.starmap(ask_locked, [(path, "a", 20), (path, "b", 21)] * 3)
+        assert sorted(map(len, told[:2])) == [0, 1]
+        assert told[:2] == told[2:4] == told[4:]
+        assert len(Ledger.read(path, KEY).openings) == 2
+
+    def test_a_folder_of_results_may_be_new(self, tmp_path):
+        path = tmp_path / "new" / "north.ledger"
+        with locked(path):
+            assert not asked(path, "a", {"age": cell(*range(20))})
+
+    def test_a_lock_that_is_not_free_ends_the_run(self, path, monkeypatch):
+        monkeypatch.setattr(ledger, "_WAIT", 0.1)
+        with (
+            locked(path),
+            pytest.raises(StorageError, match=r"^ledger: .*north.ledger-lock: database is locked$"),
+            locked(path),
+        ):
+            pass
 
     def test_rows_are_known_in_another_order_and_beside_new_ones(self, path):
         asked(path, "a", {"age": cell(*range(20))})

@@ -14,8 +14,10 @@ import hmac
 import json
 import os
 import secrets
+import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,6 +47,9 @@ _WORK = 1 << 29
 """About so many products are computed for all orders, some seconds."""
 
 _MARK_BYTES = 16
+
+_WAIT = 60.0
+"""Seconds to wait for another process of the site that asks the ledger."""
 
 
 class _Opening(FileSchema):
@@ -114,9 +119,9 @@ class Ledger:
         All others are written down, before anything is dealt. Asked again for the same run, the ledger gives
         the same answer. StorageError if it cannot be written.
         """
-        before = [one for one in self.openings if one.run == run]
-        if before:
-            return set(before[0].refused)
+        for one in self.openings:
+            if one.run == run and columns.keys() <= one.cells.keys() | set(one.refused):
+                return set(one.refused)
         refused = set[str]()
         for column, cells in columns.items():
             earlier = [_of_hex(cell) for one in self.openings for cell in one.cells.get(column, [])]
@@ -158,6 +163,23 @@ class Ledger:
                 sync_folder(self.path.parent)
             finally:
                 draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes from a ledger: of two runs at once each must see what the other opens.
+
+    The system ends the lock of a process that is killed. StorageError if the lock is not free in time.
+    """
+    lock = path.with_name(f"{path.name}-lock")
+    with write_errors(f"ledger: {lock}", StorageError):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with closing(sqlite3.connect(lock, timeout=_WAIT, isolation_level=None)) as file:
+            file.execute("BEGIN EXCLUSIVE")
+            yield
+    except sqlite3.Error as error:
+        raise StorageError(f"ledger: {lock}: {error}") from None
 
 
 def ledger_key(identity: Identity) -> bytes:

@@ -205,12 +205,13 @@ class Participant(TakingPart):
         Without `smallest` they are opened already.
         """
         assert self._run is not None
-        ledger, run, job = self._past.ledger(self._identity), self._run.hex(), self.agreement.digest.hex()
-        rows = ledger.positions(self._known_by or [])
-        if smallest is not None:
-            return ledger.consent(run, job, cells, rows, smallest=smallest)
-        ledger.note(run, job, cells, rows)
-        return set()
+        run, job = self._run.hex(), self.agreement.digest.hex()
+        with self._past.ledger(self._identity) as ledger:
+            rows = ledger.positions(self._known_by or [])
+            if smallest is not None:
+                return ledger.consent(run, job, cells, rows, smallest=smallest)
+            ledger.note(run, job, cells, rows)
+            return set()
 
     def _note_centres(self, labels: Labels) -> None:
         """Write down the clusters of its rows, if their centres were opened to somebody without noise."""
@@ -237,7 +238,8 @@ class Participant(TakingPart):
         self._rows = read_rows(self._site, self.agreement)
         self._known_by = self._rows.known_by
         if self._known_by is not None:
-            self._past.ledger(self._identity).check_room()  # before anything is shared
+            with self._past.ledger(self._identity) as ledger:
+                ledger.check_room()  # before anything is shared
         if self.agreement.preparation is not None and self._rows.unprepared is None:
             self.preparation = Preparation(schema=self.agreement.preparation, statistics={})
 

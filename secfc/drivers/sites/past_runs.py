@@ -9,7 +9,7 @@ from typing import Any
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.logs.disk import sync_folder, write_errors
-from secfc.agreement.logs.ledger import Ledger, ledger_key
+from secfc.agreement.logs.ledger import Ledger, ledger_key, locked
 from secfc.agreement.logs.run_log import InUseError, RunLog, delete
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import SignedStatement, statement_of
@@ -43,10 +43,12 @@ class PastRuns:
         self._runs = site.results.with_name(site.results.name + _RUNS)
         self._counted = self._runs / agreement.digest.hex()
 
-    def ledger(self, identity: Identity) -> Ledger:
-        """What was opened of the site's rows in all runs with these results."""
+    @contextmanager
+    def ledger(self, identity: Identity) -> Iterator[Ledger]:
+        """What was opened of the site's rows in all runs with these results. No other process has it too."""
         path = self._results.with_name(self._results.name + _LEDGER)
-        return Ledger.read(path, ledger_key(identity))
+        with locked(path):
+            yield Ledger.read(path, ledger_key(identity))
 
     def has_been(self, run: bytes) -> bool:
         """Whether the site took part in a run that has ended, or the run was counted."""
