@@ -149,6 +149,16 @@ def test_a_cell_that_a_client_refuses_is_not_opened():
     np.testing.assert_array_equal(asked[0][4], (labels[1] == 1) & (values[1][0] >= 0))
 
 
+@pytest.mark.parametrize("label", [-1, 3])
+def test_a_client_that_cannot_read_a_label_hides_all_columns(label):
+    """A comparer that lies can have labels unreadable by what they are. Counts would tell how many are."""
+    labels, values = drawn(4)
+    labels[1][3] = label  # none, or a cluster that had no rows
+    net = Table(labels, values, k=3)
+    net.full.remove(label)
+    assert net.run()["numbers"] == [None, None, None]
+
+
 def test_a_client_that_is_lost_is_not_in_the_table():
     labels, values = drawn(5, (5, 1, 1))
     net = Table(labels, values, k=3, shape=(5, 1, 1))

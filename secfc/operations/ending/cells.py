@@ -3,8 +3,9 @@
 A client knows the labels of its own rows. So it computes its own part of each *cell*, a column in a cluster,
 and deals it with a proof. Sums of shares are shares of the totals. Of each cell it deals two bits too:
 whether it *holds* the cell (enough of its rows have a value there), and whether its own part is *small* (too
-few, but some, or it refuses the cell). A column is opened if all its cells have t + 2 clients that hold them,
-and no part is small. t clients that lie may claim to hold a cell, so at least two others do.
+few, but some, or it refuses the cell, or it cannot read all of its labels). A column is opened if all its
+cells have t + 2 clients that hold them, and no part is small. t clients that lie may claim to hold a cell, so
+at least two others do.
 
 Opens to everybody whose numbers are in, that their bits are bits, and a bit a column; to clients the totals
 of columns that pass. Which clusters have rows is known. All is dealt at once: so a client that is lost has
@@ -127,7 +128,8 @@ def own_parts(labels: Labels, own: OwnColumns, described: Described, full: Seque
     cells = (known[:, np.newaxis] & inside).reshape(known.shape[0] * len(full), labels.size)
     counts = cells.sum(axis=1)
     holds = counts >= described.smallest
-    small = ((counts > 0) & ~holds) | own.refuses(cells)
+    # A comparer that lies makes labels that cannot be read. Counts would tell it how many, so of which label.
+    small = ((counts > 0) & ~holds) | own.refuses(cells) | ~inside.any(axis=0).all()
     numbers = counts[: len(full)].tolist()
     for values, categories, of_column in zip(
         own.values, described.categories, cells[len(full) :].reshape(-1, len(full), labels.size), strict=True
