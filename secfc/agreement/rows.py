@@ -168,7 +168,7 @@ def _described(loaded: pa.Table, schema: Schema | None, path: str) -> Ints | Non
 
 def _known_by(loaded: pa.Table, id_column: str | None, agreement: Agreement) -> list[str] | None:
     """Each row's ID as a text, or all its values. None if no sums of rows are opened."""
-    if agreement.described is None and not agreement.job.opened.to:
+    if agreement.described is None and not agreement.job.opened.to and not agreement.opened:
         return None
 
     def text(column: pa.ChunkedArray) -> pa.ChunkedArray:

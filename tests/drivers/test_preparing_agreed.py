@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.csv
 import pytest
 from support.organisations import NAMES
-from support.preparing import SCHEMA, Preparing
+from support.preparing import CONSENT, SCHEMA, Preparing
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
@@ -70,6 +70,22 @@ def test_each_site_has_what_its_rows_were_prepared_by_and_prepares_them_again(tm
         np.testing.assert_array_equal(
             np.column_stack([table.column(column) for column in made.agreement.columns]), rows
         )
+
+
+def test_the_ledger_of_each_site_has_the_rows_of_totals(tmp_path):
+    """A later table of this column without one of them would tell its value."""
+    made = Preparing(tmp_path)
+    made.write_table("north", titles=["alter", "dose", "smoker"])
+    made.write_site(
+        "north", data='path = "north.csv"\nid = "patient"\n[data.columns]\nage = "alter"\n', more=CONSENT
+    )
+    run(made)
+    for name, column in zip(NAMES, ("alter", "age", "age"), strict=True):
+        (opening,) = json.loads((tmp_path / f"results-{name}.ledger").read_text())["openings"]
+        assert list(opening["cells"]) == [column]
+        (cell,) = opening["cells"][column]
+        known = np.array([bool(age) for age in made.values[name]["age"]])
+        assert cell == np.packbits(known).tobytes().hex()
 
 
 def test_values_beyond_the_agreed_deviations_end_the_run_at_their_site(tmp_path):

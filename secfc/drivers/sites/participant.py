@@ -171,6 +171,11 @@ class Participant(TakingPart):
     def _addends(self, unprepared: Checked) -> Addends:
         schema = self.agreement.preparation
         assert schema is not None
+        known = {name: ~np.isnan(one) for name, one in unprepared.numbers.items()}
+        known |= {name: one >= 0 for name, one in unprepared.categories.items()}
+        opened = [column.name for column in schema.opened]
+        names = zip(self._own_names(opened), opened, strict=True)
+        self._noted({own: known[name][np.newaxis] for own, name in names}, smallest=None)
         return addends_of(unprepared, schema, n=self._job.n, t=self._job.t, rows_of=self._prepared)
 
     def _prepared(self, preparation: Preparation) -> Floats:
@@ -202,7 +207,7 @@ class Participant(TakingPart):
     def _noted(self, cells: Mapping[str, Bools], *, smallest: int | None) -> set[str]:
         """Write down in the ledger of which own rows sums are opened, by column; return what it refuses.
 
-        Without `smallest` they are opened already.
+        Without `smallest` it is not asked.
         """
         assert self._run is not None
         run, job = self._run.hex(), self.agreement.digest.hex()
