@@ -182,11 +182,20 @@ def test_every_party_must_consent():
         secfc.run(frames, 3, 1, 1, describe=["age"], limits=hidden)
 
 
+def test_a_name_of_two_columns_of_a_frame_is_refused():
+    twice = {
+        name: frame.set_axis(["age", *frame.columns[1:-1], "age"], axis=1) for name, frame in FRAMES.items()
+    }
+    with pytest.raises(secfc.DataError, match=r"column 'age' is named twice, or is two columns$"):
+        secfc.run(twice, 3, 1, 1, describe=["age"], limits=CONSENT)
+
+
 @pytest.mark.parametrize(
     ("describe", "text"),
     [
         ("age", "describe: a list of names of columns is needed, or a table for each party"),
         (["agee"], "north: no column 'agee' to describe"),
+        (["age", "age"], "describe: north: column 'age' is named twice, or is two columns"),
         ([[1.0]], "describe: a table for each of 4 parties is needed"),
         ([[1.0] * 40] * 3 + [[1.0]], "describe: east: 1 rows, 40 are clustered"),
         ([{"a": [1] * 40}] * 3 + [{"b": [1] * 40}], "describe: east and north need the same columns, each"),
@@ -200,7 +209,12 @@ def test_every_party_must_consent():
 def test_what_cannot_be_described_is_refused_before_anything_is_sent(describe, text):
     with pytest.raises(secfc.SecFCError) as caught:
         secfc.run(
-            FRAMES if describe in ("age", ["agee"]) else NUMBERS, 3, 1, 1, describe=describe, limits=CONSENT
+            FRAMES if describe in ("age", ["agee"], ["age", "age"]) else NUMBERS,
+            3,
+            1,
+            1,
+            describe=describe,
+            limits=CONSENT,
         )
     assert str(caught.value).startswith(text)
 

@@ -33,6 +33,10 @@ def taken_apart(parties: Any, given: Any) -> tuple[Any, Sequence[Any] | Mapping[
         lacking = [name for name in names if name not in party.columns]
         if lacking:
             raise DataError(f"{where}: no column {lacking[0]!r} to describe", code=Code.MISSING_COLUMN)
+        twice = [name for name in names if max(names.count(name), list(party.columns).count(name)) > 1]
+        if twice:
+            text = f"describe: {where}: column {twice[0]!r} is named twice, or is two columns"
+            raise DataError(text, code=Code.REPEATED_COLUMN)
         taken[key] = party[names]
         kept[key] = party[[name for name in party.columns if name not in names]]
     if isinstance(parties, Mapping):
