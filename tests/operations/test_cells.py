@@ -169,6 +169,22 @@ def test_a_client_that_is_lost_is_not_in_the_table():
     assert told["numbers"] == net.expected((1, 2, 3, 4))
 
 
+def test_two_tables_with_and_without_a_client_give_its_part():
+    """A documented limit: client 2 alone says that it refuses what client 4 dealt in the second run."""
+    labels, values = drawn(5, (4, 1, 1))
+
+    def carry(sender, _, place, data):
+        refuses = sender == 2 and place.tag == "refused"
+        return np.packbits(np.arange(1, 5) == 4).tobytes() if refuses else data
+
+    net = Table(labels, values, k=3, shape=(4, 1, 1))
+    every = net.run()["numbers"]
+    others = Table(labels, values, k=3, shape=(4, 1, 1)).run(carry=carry)
+    assert others["clients"] == (1, 2, 3)
+    for own, one, other in zip(net.expected((4,)), every, others["numbers"], strict=True):
+        np.testing.assert_array_equal(np.subtract(one, other), own)
+
+
 class TestLies:
     def lying(self, monkeypatch, changed, **more):
         """A table in which client 2 deals other numbers."""
