@@ -16,12 +16,15 @@ import numpy as np
 
 from benchmarks.privacy.own_labels import UNIT, clustered
 from benchmarks.privacy.rows import DISCLOSED, AttackRow
-from secfc.field.array_types import Floats, Ints
+from secfc.agreement.logs.ledger import determines_few
+from secfc.field.array_types import Bools, Floats, Ints
 from secfc.protocol.job.making import make_job
 
 _PARTIES, _CLUSTERS, _COLUMNS = 5, 4, 4
 _AROUND, _SIGMA = 4.0, 1.5
 """Deviations of centres, and of rows around theirs."""
+_SMALLEST = 5
+"""The smallest cell of a table."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def _rounded(rows: Floats) -> Floats:
 
 def by_repeated_jobs(*, each: int, jobs: int, repeats: int, seed: int) -> Iterator[AttackRow]:
     """Part of others' rows that are known exactly after so many jobs, with so many rows of each party."""
-    shares, wrong = dict[str, list[float]](), dict[str, list[int]]()
+    found = dict[tuple[str, bool], list[tuple[float, int, int]]]()
     for number in range(repeats):
         rng = np.random.default_rng([seed, number])
         middles = rng.normal(scale=_AROUND, size=(_CLUSTERS, _COLUMNS))
@@ -86,30 +89,49 @@ def by_repeated_jobs(*, each: int, jobs: int, repeats: int, seed: int) -> Iterat
         own, others = rows[:each], rows[each:]
         bound, true = float(np.linalg.norm(rows, axis=1).max()), in_units(others)
         for name, planned in cases(own, len(others), jobs, rng).items():
-            found = candidates([_opened(one, others, rng) for one in planned], bound)
-            shares.setdefault(name, []).append(len(found & true) / len(true))
-            wrong.setdefault(name, []).append(len(found - true))
+            members = [_members(one, others, rng) for one in planned]
+            for guarded in (False, True):
+                inside = _passed(members, each) if guarded else members
+                told = candidates([Centres(one @ others, one.sum(axis=1)) for one in inside], bound)
+                counts = len(told & true) / len(true), len(told - true), len(inside)
+                found.setdefault((name, guarded), []).append(counts)
     job = make_job(n=_PARTIES, k=_CLUSTERS, t=1, ell=1, d=_COLUMNS, bound=bound)
-    for name, values in shares.items():
+    for (name, guarded), measured in found.items():
+        known, wrong, opened = np.mean(measured, axis=0)
         common: dict[str, Any] = {
             "attack": "u-centres",
             "adversary": "recipient of centres",
             "against": "any",
         }
         yield DISCLOSED.row(
-            float(np.mean(values)),
+            known,
             job=job,
             m=each * _PARTIES,
             **common,
-            swept=f"{name}: jobs",
+            swept=f"{name}, {'rules of tables' if guarded else 'no rules'}: jobs",
             value=jobs,
-            note=f"mean of {repeats}; beside {np.mean(wrong[name]):.3g} that are nobody's",
+            note=f"mean of {repeats}; beside {wrong:.3g} that are nobody's; {opened:.3g} jobs were opened",
         )
 
 
-def _opened(job: Job, others: Floats, rng: np.random.Generator) -> Centres:
+def _members(job: Job, others: Floats, rng: np.random.Generator) -> Bools:
+    """Which of others' rows are in each cluster, shape (k, others)."""
     k, own, inside = job
     rows = np.concatenate([own, others[inside]])
     labels = clustered(rows, k, rng, max_iter=300, init="k-means++")[0][len(own) :]
-    members = labels == np.arange(k)[:, np.newaxis]
-    return Centres(members @ others[inside], members.sum(axis=1))
+    found = np.zeros((k, len(others)), dtype=np.bool_)
+    found[:, inside] = labels == np.arange(k)[:, np.newaxis]
+    return found
+
+
+def _passed(jobs: Sequence[Bools], each: int) -> list[Bools]:
+    """The jobs that a table of these clusters would pass: no small part, and no ledger that refuses."""
+    passed = list[Bools]()
+    for cells in jobs:
+        parts = [
+            [one[:, at : at + each] for one in (*passed, cells)] for at in range(0, cells.shape[1], each)
+        ]
+        small = [((counts := own[-1].sum(axis=1)) > 0) & (counts < _SMALLEST) for own in parts]
+        if not np.any(small) and not any(determines_few(np.concatenate(own), _SMALLEST) for own in parts):
+            passed.append(cells)
+    return passed
