@@ -201,6 +201,11 @@ class TestFile:
         ):
             Ledger.read(path, KEY)
 
+    def test_a_link_to_what_is_not_there_refuses(self, path):
+        path.symlink_to(path.parent / "not mounted")
+        with pytest.raises(StorageError, match=r"^ledger: .*north.ledger cannot be read "):
+            Ledger.read(path, KEY)
+
     def test_one_that_others_may_read_refuses(self, path):
         asked(path, "a", {"age": cell(*range(20))})
         os.chmod(path, 0o644)

@@ -82,7 +82,7 @@ class Ledger:
     @classmethod
     def read(cls, path: Path, key: bytes) -> "Ledger":
         """The ledger in a file, or an empty one. StorageError for a file that is no ledger of this key."""
-        if not path.exists():
+        if not os.path.lexists(path):  # a link to what is not there, such as another disk, cannot be read
             return cls(path=path, key=key)
         try:
             if path.stat().st_size > _MOST_BYTES:
