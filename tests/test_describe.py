@@ -142,6 +142,26 @@ def test_tables_beside_the_parties_and_arrays(result, driver):
         assert of == records(result.table1(), name)
 
 
+def test_clusters_of_the_table_are_ordered_and_named_with_those_of_the_result(result):
+    sizes = np.argsort(-result.sizes, kind="stable")
+    assert sizes.tolist() != [0, 1, 2]
+    for found in (
+        result.ordered().named(["a", "b", "c"]),
+        result.named([name for _, name in sorted(zip(sizes, "abc", strict=True))]).ordered(),
+    ):
+        table = found.table1()
+        assert table.lines()[0] == ["", "a", "b", "c", "p"]
+        assert table.sizes == found.sizes.tolist()
+        for name, tested in table.tests().items():
+            assert tested == pytest.approx(result.table1().tests()[name])
+        for name in NAMES:
+            old, new = (
+                [{**one, "cluster": None} for one in records(of, name)] for of in (result.table1(), table)
+            )
+            assert new == [old[h] for h in sizes]
+            assert [one["cluster"] for one in records(table, name)] == [0, 1, 2]
+
+
 def test_polars_frames_have_names_too():
     given = [pl.DataFrame(own[["x", "y", "age"]]) for own in FRAMES.values()]
     found = secfc.run(given, 3, 1, 1, describe=["age"], limits=CONSENT, seed=0)

@@ -118,11 +118,13 @@ class Result(Outcome):
             for name in _OF_CLUSTERS
             if (value := getattr(self, name)) is not None and len(value)
         }
+        names = tuple(self.cluster_names[h] for h in order if self.cluster_names)
         return replace(
             self,
             labels=[_renumbered(own, numbers) for own in self.labels],
             start=[_renumbered(own, numbers) for own in self.start],
-            cluster_names=tuple(self.cluster_names[h] for h in order if self.cluster_names),
+            cluster_names=names,
+            table=None if self.table is None else self.table.ordered(numbers, names),
             cluster_order=tuple(
                 (np.array(self.cluster_order)[order] if self.cluster_order else order).tolist()
             ),
@@ -139,7 +141,8 @@ class Result(Outcome):
         texts = all(isinstance(one, str) and has_visible(one) for one in given)
         if not texts or len(given) != self.job.k or len(set(given)) < len(given):
             raise ParameterError(f"names: a list of {self.job.k} different texts is needed")
-        return replace(self, cluster_names=given)
+        table = None if self.table is None else replace(self.table, names=given)
+        return replace(self, cluster_names=given, table=table)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a line for each row of all parties: party, row, label, and name if named.

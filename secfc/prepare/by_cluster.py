@@ -9,7 +9,7 @@ import html
 import io
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor, inf, nan, sqrt
 from pathlib import Path
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secfc.errors import DataError, ParameterError, missing
-from secfc.field.array_types import Ints
+from secfc.field.array_types import Ints, Labels
 from secfc.operations.beginning.totals import STEPS
 from secfc.operations.ending.cells import Counted
 from secfc.prepare.schema import Column, Schema
@@ -125,6 +125,8 @@ class Table1:
         Those whose rows are in the table.
     clusters : tuple of int
         Those with rows.
+    names : tuple of k str
+        Names of all clusters (`secfc.Result.named`); else empty.
     too_few : tuple of str
         Columns that were not opened, because a cell has rows of too few parties, or too few rows of one.
     """
@@ -132,6 +134,18 @@ class Table1:
     schema: Schema
     counted: Counted = field(repr=False)
     parties: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+    def ordered(self, numbers: Labels, names: tuple[str, ...]) -> "Table1":
+        """The same with `numbers[h]` as the number of cluster h, and names in the new order."""
+        clusters = numbers[list(self.clusters)]
+        order = np.argsort(clusters)
+        counted = replace(
+            self.counted,
+            clusters=tuple(clusters[order].tolist()),
+            numbers=tuple(None if one is None else one[order] for one in self.counted.numbers),
+        )
+        return replace(self, counted=counted, names=names)
 
     @property
     def clusters(self) -> tuple[int, ...]:
@@ -209,7 +223,8 @@ class Table1:
         except ParameterError:
             tested = {}
         blank = [""] * len(self.clusters)
-        lines = [["", *(f"cluster {cluster}" for cluster in self.clusters), "p"]]
+        titles = [self.names[cluster] if self.names else f"cluster {cluster}" for cluster in self.clusters]
+        lines = [["", *titles, "p"]]
         lines.append(["rows", *([TOO_FEW] * len(blank) if self.sizes is None else map(str, self.sizes)), ""])
         by_column = dict[str, list[dict[str, Any]]]()
         for one in self.records():
