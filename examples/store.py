@@ -1,21 +1,32 @@
-"""Runs the notebooks and stores what they show: `python examples/store.py [NAME ...]`.
+"""Runs the notebooks and docs/guide.md, and stores what they show: `python examples/store.py [NAME ...]`.
 
-A notebook gets its outputs, and its last picture becomes NAME.png, which docs/examples.md shows. All run in a
-folder of their own.
+A notebook gets its outputs, and its last picture becomes NAME.png, which docs/examples.md shows. The pictures
+of the guide go to docs/pictures. All run in a folder of their own.
 """
 
 import ast
 import base64
 import json
 import os
+import re
+import shlex
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
-EXAMPLES = Path(__file__).parent
+ROOT = Path(__file__).parent.parent
+EXAMPLES, PICTURES = ROOT / "examples", ROOT / "docs" / "pictures"
+GUIDE = "guide"
+
+BLOCK = re.compile(
+    r"^```(bash|toml|python)\n(.*?)^```\n(?:\n<!-- output -->\n```\n(.*?)^```)?", re.DOTALL | re.MULTILINE
+)
+"""A block that is run, or that is a file, and the output below it."""
 
 
 def notebook_path(name: str) -> Path:
@@ -112,13 +123,52 @@ def pictures_of(outputs: list[list[dict[str, Any]]]) -> list[bytes]:
     return [base64.b64decode(data["image/png"]) for data in every if "image/png" in data]
 
 
+def run_guide(folder: Path, variables: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Write the guide's files, run its commands and code; yield each block, its output and what it printed.
+
+    `cd` holds for all that comes after it. The code's variables are added to `variables`.
+    """
+    page = (ROOT / "docs" / f"{GUIDE}.md").read_text(encoding="utf-8")
+    for kind, text, output in BLOCK.findall(page):
+        printed = StringIO()
+        if kind == "toml":
+            (folder / text.split("\n", 1)[0].removeprefix("# ")).write_text(text, encoding="utf-8")
+        elif kind == "python":
+            with chdir(folder), redirect_stdout(printed):
+                exec(compile(text, GUIDE, "exec"), variables)
+        else:
+            for line in text.replace("\\\n", " ").splitlines():
+                program, *given = shlex.split(line)
+                if program == "cd":
+                    folder /= given[0]
+                else:
+                    printed.write(run_command(program, given, folder))
+        yield text, output, printed.getvalue()
+
+
+def run_command(program: str, given: list[str], folder: Path) -> str:
+    """What a command of the guide prints: one of secfc, or a program of this project."""
+    called = ["-m", "secfc", *given] if program == "secfc" else [str(ROOT / given[0]), *given[1:]]
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+    command = [sys.executable, *called]
+    done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout
+
+
 def main(names: list[str]) -> None:
-    """Run what is named, or all."""
-    for name in names or sorted(path.stem for path in EXAMPLES.glob("*.ipynb")):
+    """Run what is named, or all, with data that everybody has."""
+    os.environ.pop("SECFC_DATA", None)
+    os.environ["MPLBACKEND"] = "agg"
+    for name in names or [*sorted(path.stem for path in EXAMPLES.glob("*.ipynb")), GUIDE]:
         with tempfile.TemporaryDirectory() as folder:
-            store_notebook(name, Path(folder))
+            if name != GUIDE:
+                store_notebook(name, Path(folder))
+                continue
+            for _ in run_guide(Path(folder), {}):
+                pass
+            for path in Path(folder).rglob("*.png"):
+                (PICTURES / path.name).write_bytes(path.read_bytes())
 
 
 if __name__ == "__main__":
-    os.environ["MPLBACKEND"] = "agg"
     main(sys.argv[1:])

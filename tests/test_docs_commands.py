@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 PAGES_WITH_A_TEST = {
+    "guide.md": "tests/docs/test_guide.py",  # makes the files that it is about
     "prepare.md": "tests/prepare/test_page.py",  # makes files that fit the page's schema
     "agreeing-on-a-job.md": "tests/test_docs_agreeing.py",  # makes the files that it is about
     "committee.md": "tests/test_docs_committee.py",  # makes the files that it is about

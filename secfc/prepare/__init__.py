@@ -3,5 +3,6 @@
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.statistics import Mode, Quartiles, Statistics
+from secfc.prepare.summary import read_summary
 
-__all__ = ["Column", "Mode", "Preparation", "Quartiles", "Schema", "Statistics"]
+__all__ = ["Column", "Mode", "Preparation", "Quartiles", "Schema", "Statistics", "read_summary"]

@@ -1,6 +1,7 @@
 """The public part of a preparation as a file. With it a party can prepare its rows again, or new rows."""
 
 import json
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -38,8 +39,9 @@ def write_summary(path: Path, preparation: Preparation) -> None:
     path.write_text(json.dumps(summary_of(preparation), indent=2) + "\n", encoding="utf-8")
 
 
-def read_summary(path: Path) -> Preparation:
+def read_summary(path: str | os.PathLike[str]) -> Preparation:
     """The preparation in a file that `secfc prepare` wrote; ParameterError for any other file."""
+    path = Path(path)
     value = read_json(path)
     if not isinstance(value, dict) or not isinstance(value.get("schema"), dict):
         raise ParameterError(f"{path}: schema is needed")
