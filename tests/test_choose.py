@@ -122,7 +122,7 @@ def resampled(dispersions):
 
 
 def test_what_nobody_knows_has_no_column():
-    headings, rows = table([candidate(2, calinski_harabasz=9.0), candidate(3, calinski_harabasz=7.0)])
+    headings, *rows = table([candidate(2, calinski_harabasz=9.0), candidate(3, calinski_harabasz=7.0)])
     assert headings == ["k", "inertia", "Calinski-Harabasz", "iterations"]
     assert rows[0] == ["2", "50", "9*", "3"]
 
@@ -157,7 +157,9 @@ def test_a_choice_with_resamples_has_their_stability_in_table_reason_and_picture
 
 
 def test_without_an_inertia_there_is_no_column_for_it():
-    headings, _ = table([candidate(2, inertia=None), candidate(3, inertia=None)], resampled({2: 0.9, 3: 0.8}))
+    headings, *_ = table(
+        [candidate(2, inertia=None), candidate(3, inertia=None)], resampled({2: 0.9, 3: 0.8})
+    )
     assert headings == ["k", "stability", "iterations"]
 
 
@@ -185,7 +187,7 @@ def test_the_table_fits_in_80_columns():
     choice = choose(parties, range(9, 12), n_init=1)
     text = str(choice)
     assert max(map(len, text.splitlines())) <= 80
-    headings, rows = table(choice.candidates)
+    headings, *rows = table(choice.candidates)
     for row in rows:
         assert all(cell.strip() in text for cell in row)
     for heading in headings:

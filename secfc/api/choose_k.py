@@ -1,6 +1,5 @@
 """`choose_k`: clusterings for several numbers of clusters from one sharing, compared by distances only."""
 
-import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from textwrap import fill
@@ -24,6 +23,7 @@ from secfc.protocol.job.options import Auto, Disclosure
 from secfc.protocol.progress import Progress
 from secfc.report.compared import MEASURES, Recommendation, Stability, is_defined, recommended, table
 from secfc.tables.parties import Party, as_parties
+from secfc.tables.printed import html_table, text_table
 
 _WIDTH = 80  # of the table as text
 
@@ -130,24 +130,14 @@ class Choice:
         }
 
     def __str__(self) -> str:
-        headings, rows = table(self.candidates, self.stability)
+        headings, *rows = table(self.candidates, self.stability)
         parted = [one.replace("-", "- ").split() for one in headings]  # so 80 columns are enough
         heads = [("", *parts) if len(parts) == 1 else parts for parts in parted]
-        cells = [*zip(*heads, strict=True), *rows]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in cells]
-        return "\n".join([*lines, fill(self.recommend().text, _WIDTH)])
+        shown = text_table([*zip(*heads, strict=True), *rows], ">" * len(headings))
+        return f"{shown}\n{fill(self.recommend().text, _WIDTH)}"
 
     def _repr_html_(self) -> str:
-        headings, rows = table(self.candidates, self.stability)
-        head = "".join(f"<th>{html.escape(one)}</th>" for one in headings)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-        )
-        return (
-            f"<table><caption>{html.escape(self.recommend().text)}</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        return html_table(table(self.candidates, self.stability), self.recommend().text)
 
     def plot_k(self, stability: Stability | None = None) -> Any:
         """What the candidates are compared by, one below the other, as a matplotlib figure.

@@ -1,6 +1,5 @@
 """`stability`: how much clusters change if rows are drawn again."""
 
-import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,7 +11,7 @@ from secfc.api.choose_k import Choice, choice_of, numbers_of, only_the_inertia
 from secfc.api.options import Driver, Reveal, RunOptions, StabilityOptions, Threshold, given_options
 from secfc.api.run import run_outcome
 from secfc.drivers.costs import Costs
-from secfc.errors import ParameterError, TooManyFaultsError, missing
+from secfc.errors import ParameterError, TooManyFaultsError
 from secfc.field.array_types import Floats, Ints
 from secfc.kmeans.consensus import Stable
 from secfc.protocol.gathering import Faults
@@ -20,8 +19,9 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import Auto
 from secfc.protocol.progress import Progress
-from secfc.report.compared import STABLE_HEADINGS, stable_cells
+from secfc.report.compared import stable_lines
 from secfc.tables.parties import Party, as_parties
+from secfc.tables.printed import html_table, pandas, text_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,27 +93,19 @@ class Stability:
         """See `Stable`."""
         return self._only.tables
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """The cells of the table, under `STABLE_HEADINGS`."""
-        return [stable_cells(one) for one in self]
-
     def to_dict(self) -> dict[str, Any]:
         """The measures and tables, for JSON."""
         return {"stability": [one.to_dict() for one in self], "again": self.again}
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each k and cluster."""
-        try:
-            import pandas as pd  # noqa: PLC0415
-        except ImportError:
-            raise missing("pandas", "to_frame", "pandas") from None
         columns = "k", "cluster", "size", "jaccard", "ari", "dispersion"
         lines = [
             (one.k, h, one.sizes[h], one.jaccard[h], one.ari, one.dispersion)
             for one in self
             for h in range(one.k)
         ]
-        return pd.DataFrame(lines, columns=columns)
+        return pandas().DataFrame(lines, columns=columns)
 
     def plot_stability(self, names: Sequence[str] | None = None) -> Any:
         """How often clusters come again, as a matplotlib figure; with one k by cluster and `names`."""
@@ -122,21 +114,10 @@ class Stability:
         return plot_stability(self, names)
 
     def __str__(self) -> str:
-        table = [STABLE_HEADINGS, *self.rows()]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join([*(cell.rjust(w) for cell, w in zip(row[:-1], widths, strict=False)), row[-1]])
-            for row in table
-        ]
-        return "\n".join(lines)
+        return text_table(stable_lines(self), ">>>><")
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(one)}</th>" for one in STABLE_HEADINGS)
-        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in self.rows())
-        return (
-            f"<table><caption>Stability over {self.job.method.resamples} resamples</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        return html_table(stable_lines(self), f"Stability over {self.job.method.resamples} resamples")
 
 
 @written_out(Threshold, StabilityOptions)

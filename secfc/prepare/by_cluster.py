@@ -5,7 +5,6 @@ They are exact in columns with a step, of dates and of categories, where the ran
 """
 
 import csv
-import html
 import io
 import os
 from collections.abc import Sequence
@@ -27,6 +26,7 @@ from secfc.prepare.schema import Column, Schema
 from secfc.prepare.statistics import steps
 from secfc.prepare.tables import Checked, checked, is_numeric
 from secfc.protocol.job.thresholds import SMALLEST_CELL
+from secfc.tables.printed import html_table, pandas, text_table
 from secfc.tables.texts import is_missing
 
 TOO_FEW = "too few"
@@ -255,13 +255,10 @@ class Table1:
 
     def to_frame(self) -> Any:
         """The same as a pandas DataFrame; ParameterError without pandas."""
-        try:
-            import pandas as pd  # noqa: PLC0415 - only for who has it
-        except ImportError:
-            text = "pandas is needed for a frame of a table, pip install pandas; to_csv needs none"
-            raise ParameterError(text) from None
         head, *lines = self.lines()
-        return pd.DataFrame([line[1:] for line in lines], columns=head[1:], index=[line[0] for line in lines])
+        return pandas().DataFrame(
+            [line[1:] for line in lines], columns=head[1:], index=[line[0] for line in lines]
+        )
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the same as a CSV file."""
@@ -276,20 +273,10 @@ class Table1:
         return text.getvalue()
 
     def __str__(self) -> str:
-        lines = self.lines()
-        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        )
+        return text_table(self.lines(), "<" * (len(self.clusters) + 2))
 
     def _repr_html_(self) -> str:
-        head, *lines = (
-            "".join(f"<td>{html.escape(cell).replace('  ', '&emsp;')}</td>" for cell in line)
-            for line in self.lines()
-        )
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table([[cell.replace("  ", "\N{EM SPACE}") for cell in line] for line in self.lines()])
 
 
 def _mean_and_std(scale: _Scale, cell: Sequence[int]) -> tuple[float, float]:

@@ -26,7 +26,7 @@ from secfc.prepare.summary import SUMMARY as PREPARATION
 from secfc.prepare.summary import read_summary as read_preparation
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.options import shared
-from secfc.report.compared import stable_cells
+from secfc.report.compared import stable_lines
 from secfc.report.coordinator_schema import CoordinatorSchema, ResultSchema, check_coordinator
 from secfc.report.fault_texts import texts_of
 from secfc.report.fit import Fit, fit_of
@@ -215,7 +215,7 @@ def _stability(record: CoordinatorSchema, site: Site | None) -> Sequence[Stable]
         return ()
     try:
         found = Resampled.of(read_json(path)).stable
-        list(map(stable_cells, found))  # else it cannot be shown
+        stable_lines(found)  # else it cannot be shown
         return found
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError):
         raise DataError(f"{path}: no tables of resamples") from None

@@ -17,8 +17,6 @@ from secfc.tables.number_texts import number_text
 Stability = Iterable[Stable]
 """How clusters change if rows are drawn again, for each k; the greatest dispersion is the most stable."""
 
-STABLE_HEADINGS = ("k", "dispersion", "ARI", "least Jaccard", "Jaccard of each cluster")
-
 MEASURES = {
     "silhouette": ("silhouette", 1),
     "calinski_harabasz": ("Calinski-Harabasz", 1),
@@ -67,8 +65,8 @@ def criteria(candidates: Sequence[Any], stability: Stability = ()) -> list[Crite
     return [one for one in found if one.values]
 
 
-def table(candidates: Sequence[Any], stability: Stability = ()) -> tuple[list[str], list[list[str]]]:
-    """Headings and cells. A star marks the best value of a criterion; what is not known has no column."""
+def table(candidates: Sequence[Any], stability: Stability = ()) -> list[list[str]]:
+    """Lines, headings first. A star marks the best value of a criterion; what is not known has no column."""
     columns = {"k": [str(one.k) for one in candidates]}
     if inertia := inertia_of(candidates):
         columns["inertia"] = [number_text(value, 6) for value in inertia.values()]
@@ -83,7 +81,7 @@ def table(candidates: Sequence[Any], stability: Stability = ()) -> tuple[list[st
     ):
         if any(value is not None for value in values):
             columns[heading] = ["-" if value is None else str(value) for value in values]
-    return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
+    return [list(columns), *map(list, zip(*columns.values(), strict=True))]
 
 
 def recommended(candidates: Sequence[Any], stability: Stability = ()) -> Recommendation:
@@ -134,11 +132,14 @@ def is_defined(value: float | None) -> bool:
     return value is not None and isfinite(value)
 
 
-def stable_cells(one: Stable) -> tuple[str, ...]:
-    """The cells of a line of the table of stability, under `STABLE_HEADINGS`."""
-    known = one.jaccard[~np.isnan(one.jaccard)]
-    each = " ".join("-" if np.isnan(value) else f"{value:.2f}" for value in one.jaccard)
-    return str(one.k), f"{one.dispersion:.3f}", f"{one.ari:.3f}", f"{known.min():.2f}", each
+def stable_lines(stability: Stability) -> list[list[str]]:
+    """The table of stability, headings first, with a line for each k."""
+    lines = [["k", "dispersion", "ARI", "least Jaccard", "Jaccard of each cluster"]]
+    for one in stability:
+        each = " ".join("-" if np.isnan(value) else f"{value:.2f}" for value in one.jaccard)
+        least = f"{one.jaccard[~np.isnan(one.jaccard)].min():.2f}"
+        lines.append([str(one.k), f"{one.dispersion:.3f}", f"{one.ari:.3f}", least, each])
+    return lines
 
 
 def _cell(value: float | None, best: bool) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc.errors import ParameterError
+from secfc.tables.printed import pandas
 
 
 def frame_of(
@@ -20,11 +20,7 @@ def frame_of(
     `labels` has an array or Series for each party, -1 where there is none. Without `parties` they are called
     "party 1" and so on.
     """
-    try:
-        import pandas as pd  # noqa: PLC0415 - optional: needed for this output only
-    except ImportError:
-        raise ParameterError("pandas is needed for to_frame, pip install pandas") from None
-    parts = []
+    pd, parts = pandas(), []
     for j, of_party in enumerate(labels):
         own = np.asarray(of_party)
         rows = {"row": getattr(of_party, "index", np.arange(len(own)))} if ids is None else {"id": ids[j]}

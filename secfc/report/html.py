@@ -18,7 +18,7 @@ from secfc.kmeans.sets import set_sizes, unreadable
 from secfc.prepare.column_transform import Preparation
 from secfc.protocol.job.cases import Deposited, Predict, Union
 from secfc.protocol.job.job import Job
-from secfc.report.compared import STABLE_HEADINGS, recommended, stable_cells, table
+from secfc.report.compared import recommended, stable_lines, table
 from secfc.report.fault_texts import described_faults, texts_of
 from secfc.report.fit import Fit, fit_of, fit_of_all
 from secfc.report.learned import Learned, who_learned_what
@@ -74,16 +74,6 @@ class Figures:
     stability: Sequence[Stable] = ()  # of each k, in a client's copy
     unreadable: list[str] = field(default_factory=list)  # what a party is told of its labels that are -1
     table: "Table1 | None" = None  # in the copy of a party, if columns were described
-
-    @property
-    def comparison(self) -> tuple[list[str], list[list[str]], str]:
-        """Headings and cells of the table of several k, and the sentence that recommends one."""
-        return *table(self.compared, self.stability), recommended(self.compared, self.stability).text
-
-    @property
-    def stable(self) -> list[tuple[str, ...]]:
-        """Headings and cells of the table of stability."""
-        return [STABLE_HEADINGS, *map(stable_cells, self.stability)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,6 +236,9 @@ def render(page: Page) -> str:
         predicts=isinstance(page.job.method, Predict),
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         bytes_text=bytes_text,
+        of_several=table,
+        of_stability=stable_lines,
+        recommended=recommended,
     )
 
 
