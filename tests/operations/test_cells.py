@@ -159,30 +159,27 @@ def test_a_client_that_cannot_read_a_label_hides_all_columns(label):
     assert net.run()["numbers"] == [None, None, None]
 
 
-def test_a_client_that_is_lost_is_not_in_the_table():
+def test_without_a_client_that_is_lost_nothing_is_opened():
     labels, values = drawn(5, (5, 1, 1))
     net = Table(labels, values, k=3, shape=(5, 1, 1))
     for me in net.parties.values():
         me.inbox.lost.add(5)
     told = net.run(lost=lambda me: me.number == 5)
     assert told["clients"] == (1, 2, 3, 4)
-    assert told["numbers"] == net.expected((1, 2, 3, 4))
+    assert told["numbers"] == [None, None, None]
 
 
-def test_two_tables_with_and_without_a_client_give_its_part():
-    """A documented limit: client 2 alone says that it refuses what client 4 dealt in the second run."""
+def test_a_client_whose_piece_another_refuses_is_in_no_table_without_it():
+    """Else two tables, with and without client 4, would give its part to client 2, which lies alone."""
     labels, values = drawn(5, (4, 1, 1))
 
     def carry(sender, _, place, data):
         refuses = sender == 2 and place.tag == "refused"
         return np.packbits(np.arange(1, 5) == 4).tobytes() if refuses else data
 
-    net = Table(labels, values, k=3, shape=(4, 1, 1))
-    every = net.run()["numbers"]
-    others = Table(labels, values, k=3, shape=(4, 1, 1)).run(carry=carry)
-    assert others["clients"] == (1, 2, 3)
-    for own, one, other in zip(net.expected((4,)), every, others["numbers"], strict=True):
-        np.testing.assert_array_equal(np.subtract(one, other), own)
+    told = Table(labels, values, k=3, shape=(4, 1, 1)).run(carry=carry)
+    assert told["clients"] == (1, 2, 3)
+    assert told["numbers"] == [None, None, None]
 
 
 class TestLies:

@@ -8,8 +8,8 @@ cells have t + 2 clients that hold them, and no part is small. t clients that li
 at least two others do.
 
 Opens to everybody whose numbers are in, that their bits are bits, and a bit a column; to clients the totals
-of columns that pass. Which clusters have rows is known. All is dealt at once: so a client that is lost has
-both its bits and its numbers in, or neither.
+of columns that pass. Which clusters have rows is known. If the numbers of a client with rows are not in,
+nothing is opened: a table of the others, beside one of all, would give that client's part.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -157,6 +157,8 @@ def opened_cells(
         segments = np.array([[[one % p for one in own]] for p in me.code.primes], dtype=np.float64)
     dealings = yield from dealt_by_owners(me, dict.fromkeys(dealers, 2 * cells + length), segments)
     clients = dealers_inside(me, rows, dealings)
+    if clients != list(dealers):
+        return clients, [None] * described.columns if me.holds else None
     nothing = np.zeros((len(me.code.primes), 2 * cells + length))
     parts = list[Floats]()
     if me.holds:  # one that refused some sends no shares
