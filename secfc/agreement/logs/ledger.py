@@ -33,8 +33,8 @@ from secfc.errors import ParameterError, StorageError
 from secfc.field.array_types import Bools, Ints
 from secfc.tables.toml_file import FileSchema, ListOf, TableOf, check_values
 
-MOST_OPENINGS = 1000
-"""Openings that a ledger keeps: more are refused, so that row reduction stays a matter of seconds."""
+MOST_OPENINGS = 100
+"""Openings that a ledger keeps: more are refused, so that row reduction of 10,000 rows stays below half a minute."""
 
 _MOST_BYTES = 1 << 28
 _PRIME = (1 << 31) - 1
