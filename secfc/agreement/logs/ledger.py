@@ -34,7 +34,7 @@ from secfc.field.array_types import Bools, Ints
 from secfc.tables.toml_file import FileSchema, ListOf, TableOf, check_values
 
 MOST_OPENINGS = 100
-"""Openings that a ledger keeps: more are refused, so that row reduction of 10,000 rows stays below half a minute."""
+"""Openings that a ledger keeps, no more: row reduction of as many of 10,000 rows takes half a minute."""
 
 _MOST_BYTES = 1 << 28
 _PRIME = (1 << 31) - 1
