@@ -136,16 +136,10 @@ class Site:
         if not agreement.helps(self.party):
             yield from self._revealed(agreement)
         if refuses.columns is not None:
-            others = [column for column in agreement.inputs if column not in normal_all(refuses.columns)]
-            if others:
-                allowed = ", ".join(refuses.columns)
-                yield "columns", f"the job clusters {', '.join(others)}; {allowed} are allowed"
-            others = [column for column in agreement.describes if column not in normal_all(refuses.columns)]
-            if others:
-                yield (
-                    "columns",
-                    f"the job describes {', '.join(others)}; {', '.join(refuses.columns)} are allowed",
-                )
+            allowed = ", ".join(refuses.columns)
+            for what, columns in (("clusters", agreement.inputs), ("describes", agreement.describes)):
+                if others := [column for column in columns if column not in normal_all(refuses.columns)]:
+                    yield "columns", f"the job {what} {', '.join(others)}; {allowed} are allowed"
 
     def _revealed(self, agreement: Agreement) -> Iterator[tuple[str, str]]:
         """What the job reveals without this site's consent, and what to write to consent."""
@@ -168,17 +162,16 @@ class Site:
         if job.method.resamples and not refuses.reveal_tables:
             told = f"the job reveals how partitions of {job.method.resamples} resamples overlap"
             yield "reveal_tables", told, "true"
-        if job.opened.spread is not None and job.opened.spread < (refuses.reveal_spread or math.inf):
-            told = f"the job reveals spreads of clusters of {job.opened.spread} rows of others or more"
-            if refuses.reveal_spread is not None:
-                told += f", this site consents to {refuses.reveal_spread} or more"
-            yield "reveal_spread", told, str(job.opened.spread)
-        described = job.opened.described
-        if described is not None and described.smallest < (refuses.describe or math.inf):
-            told = f"the job describes {', '.join(agreement.describes)} by cells of {described.smallest} rows"
-            if refuses.describe is not None:
-                told += f", this site consents to {refuses.describe} or more"
-            yield "describe", told, str(described.smallest)
+        described, spread = job.opened.described, job.opened.spread
+        cell, names = None if described is None else described.smallest, ", ".join(agreement.describes)
+        for key, smallest, told in (
+            ("reveal_spread", spread, f"reveals spreads of clusters of {spread} rows of others or more"),
+            ("describe", cell, f"describes {names} by cells of {cell} rows"),
+        ):
+            least = getattr(refuses, key)
+            if smallest is not None and smallest < (least or math.inf):
+                consent = "" if least is None else f", this site consents to {least} or more"
+                yield key, f"the job {told}{consent}", str(smallest)
         if agreement.preparation is not None and agreement.opened:
             smallest = agreement.preparation.smallest
             told = f"the job opens means and deviations of {', '.join(agreement.opened)}"

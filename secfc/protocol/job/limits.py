@@ -165,19 +165,16 @@ class Limits:
         ):
             if asked and not getattr(self, limit):
                 raise LimitError(f"{name} does not consent to {what} (limits.{limit})", code=Code.NO_CONSENT)
-        if job.opened.spread is not None and job.opened.spread < (self.reveal_spread or 0):
-            raise LimitError(
-                f"{name} consents to revealing spreads of clusters of at least {self.reveal_spread} rows "
-                f"(limits.reveal_spread), but the job has {job.opened.spread}",
-                code=Code.NO_CONSENT,
-            )
         described = job.opened.described
-        if described is not None and described.smallest < (self.describe or 0):
-            raise LimitError(
-                f"{name} consents to describing columns by cells of at least {self.describe} rows "
-                f"(limits.describe), but the job has {described.smallest}",
-                code=Code.NO_CONSENT,
-            )
+        cell = None if described is None else described.smallest
+        for limit, smallest, what in (
+            ("reveal_spread", job.opened.spread, "revealing spreads of clusters"),
+            ("describe", cell, "describing columns by cells"),
+        ):
+            least = getattr(self, limit)
+            if smallest is not None and smallest < (least or 0):
+                consent = f"{name} consents to {what} of at least {least} rows (limits.{limit})"
+                raise LimitError(f"{consent}, but the job has {smallest}", code=Code.NO_CONSENT)
 
     def told(self, job: Job) -> int:
         """The `smallest_set` that others are told: 1 if nothing is opened of sets that nobody sees."""
