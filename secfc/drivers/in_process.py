@@ -10,7 +10,7 @@ from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.randomness import MaskSource
 from secfc.drivers.costs import Meter
 from secfc.drivers.post import Post, Posted
-from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
+from secfc.drivers.setup import OPENED, OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.watch import Watch
 from secfc.kernels import Kernels, choose
 from secfc.protocol.client import Client
@@ -117,15 +117,12 @@ def run_in_process(
     held = [part.shape[0] for part in setup.rows]
     report = ServerReport.of(server, job)
     watch.ended(n_iter=report.n_iter, converged=report.converged)
-    told = next((client for client in clients if client.centres is not None), None)
+    told = {name: [getattr(client, name) for client in clients] for name in OPENED}
     return report.outcome(
         received,
         held,
         meter.costs(),
         rows or None,
         run_id=server.run.hex(),
-        centres=None if told is None else told.centres,
-        deviations=None if told is None else told.deviations,
-        resampled=next((client.resampled for client in clients if client.resampled is not None), None),
-        counted=next((client.counted for client in clients if client.counted is not None), None),
+        opened={name: next((one for one in of if one is not None), None) for name, of in told.items()},
     )

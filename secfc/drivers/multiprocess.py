@@ -6,6 +6,7 @@ This process has all rows and gives every client its private key, so sealing hid
 
 import secrets
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,9 @@ from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
 from secfc.psu.roles import kernels_for
 from secfc.psu.tokens import SALT_BYTES
+
+_READ: dict[str, Callable[[Any], Any]] = {"resampled": Resampled.of, "counted": Counted.of}
+"""What makes an opened value of the JSON value in which a party tells it; the others are arrays."""
 
 FOR_EVER = threading.TIMEOUT_MAX / 4  # seconds: stands for no deadline
 
@@ -77,8 +81,6 @@ def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes
     told = dict[str, Any]()
     for one in given.values():
         told |= {name: value for name, value in one.result.items() if value is not None}
-    resampled = told.pop("resampled", None)
-    counted = told.pop("counted", None)
     return report.outcome(
         received,
         [part.shape[0] for part in setup.rows],
@@ -86,7 +88,5 @@ def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes
         {client: one.arrays[1] for client, one in given.items() if client <= setup.job.n} if hidden else None,
         run_id=run,
         lost=coordinator.lost,
-        resampled=None if resampled is None else Resampled.of(resampled),
-        counted=None if counted is None else Counted.of(counted),
-        **{name: np.array(value) for name, value in told.items()},
+        opened={name: _READ.get(name, np.array)(value) for name, value in told.items()},
     )

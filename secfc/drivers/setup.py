@@ -34,6 +34,9 @@ if TYPE_CHECKING:  # these modules import libraries that most simulations do not
 
 OnProgress = Callable[[Progress], None]
 
+OPENED = "centres", "deviations", "resampled", "counted"
+"""What clients learn besides labels, where it is opened: attributes of a `Client` and of an `Outcome`."""
+
 _OF_EACH = "k", "n_iter", "converged", "inertia", "equal_starts", "near_starts"
 """What is known of each k compared."""
 
@@ -238,17 +241,14 @@ class ServerReport(Figures):
         union_rows: Mapping[int, Ints] | None = None,
         *,
         run_id: str,
-        centres: Floats | None = None,
-        deviations: Floats | None = None,
-        resampled: Resampled | None = None,
-        counted: Counted | None = None,
+        opened: Mapping[str, Any] | None = None,
         lost: Mapping[int, SecFCError] | None = None,
     ) -> Outcome:
         """The outcome: labels as clients `received` them, and the server's for the others.
 
         `held` counts the rows of every client, also of clients that are not in the run. With membership
         privacy only a client knows which rows of the union are its own: `union_rows`, shape (m_j,), int64,
-        by client.
+        by client. `opened` has what clients learned, by name as in `OPENED`.
         """
         outside = [np.full(rows, -1, dtype=np.int32) for rows in held]
         own = outside if union_rows is not None else self._spread(self.labels, outside)
@@ -276,10 +276,7 @@ class ServerReport(Figures):
             start=place(self.start),
             costs=costs,
             run_id=run_id,
-            centres=centres,
-            deviations=deviations,
-            resampled=resampled,
-            counted=counted,
+            **opened or {},
             lost=dict(lost or {}),
             unreadable={j: told for j, one in received.items() if (told := unreadable(one))},
             **{one.name: getattr(self, one.name) for one in fields(Figures)},
