@@ -62,11 +62,14 @@ def write_agreed_report(
         raise AgreementError(f"{site.path}: {site.party!r} is not in the roster")
     party = None if site is None or agreement.helps(site.party) else agreement.names.index(site.party)
     labels = preparation = own = None
+    fit: list[Fit] = []
     if site is not None and party is not None and record.result is not None:
         labels = _own_labels(record, job, site, party)
         preparation = _preparation(record, agreement, site)
         own = _own_rows(agreement, site, preparation, labels)
     opened = _opened(record, job, site, preparation)
+    if opened is not None and own is not None and labels is not None:
+        fit = fit_of(own.table.rows, labels, opened.centres)
     mended = {} if site is None or own is None or own.mended is None else {site.party: own.mended}
     statistics = {} if preparation is None else preparation.statistics
     runs = {one.statement.run for one in summary.statements}
@@ -86,7 +89,7 @@ def write_agreed_report(
             opened,
             preparation or list(agreement.columns),
             job,
-            _own_fit(opened, own, labels),
+            fit,
             _unread(site, labels),
             _stability(record, site),
         ),
@@ -198,14 +201,6 @@ def _own_rows(
     except SecFCError:
         return None
     return own if len(own.table.rows) == len(labels) else None
-
-
-def _own_fit(opened: _Opened | None, own: SiteRows | None, labels: Labels | None) -> list[Fit]:
-    """How well the site's own rows fit the means that were opened to it; [] where that cannot be known."""
-    if own is None or labels is None or opened is None:
-        return []
-    readable = labels >= 0
-    return fit_of(own.table.rows[readable], labels[readable], opened.centres)
 
 
 def _stability(record: CoordinatorSchema, site: Site | None) -> Sequence[Stable]:

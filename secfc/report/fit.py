@@ -29,13 +29,13 @@ def fit_of_all(result: Outcome) -> list[Fit]:
 
 
 def fit_of(rows: Floats, labels: Labels, centres: Floats) -> list[Fit]:
-    """Of some rows, for who has them and the centres: a line for each cluster, then all.
+    """Of some rows, for who has them and the centres: a line for each cluster, then all. -1 is no label.
 
     The simplified silhouette is the mean of (b - a) / max(a, b), of a row's distance a to its own centre and
     b to the nearest other one (Vendramin, Campello and Hruschka, 2010). It is negative where a row's own
     centre is not the nearest: there can be such rows when a run had not converged.
     """
-    k = len(centres)
+    k, rows, labels = len(centres), rows[labels >= 0], labels[labels >= 0]
     distances = np.array([np.sqrt(((rows - centre) ** 2).sum(axis=1)) for centre in centres])
     distances[np.isnan(distances)] = np.inf
     picked = (labels, np.arange(len(labels)))

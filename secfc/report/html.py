@@ -151,9 +151,7 @@ def page_of(
     if party is not None and party + 1 in set(job.opened.to) - result.faults.gone:
         centres = result.cluster_centers
     if party is not None and centres is not None and pooled is not None:
-        own = rows_of_run(result, pooled)[party]
-        labels = np.asarray(result.labels[party])
-        fit = fit_of(own[labels >= 0], labels[labels >= 0], centres)
+        fit = fit_of(rows_of_run(result, pooled)[party], np.asarray(result.labels[party]), centres)
     if party is None and result.distance_counts.size:
         fit = fit_of_all(result)
     own_only = job.own_labels and party is not None  # a party knows no labels but its own
