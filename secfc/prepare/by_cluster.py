@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secfc.errors import DataError, ParameterError, missing
-from secfc.field.array_types import Ints, Labels
+from secfc.field.array_types import Ints, Labels, Objects
 from secfc.operations.beginning.totals import STEPS
 from secfc.operations.ending.cells import Counted
 from secfc.prepare.schema import Column, Schema
@@ -161,8 +161,8 @@ class Table1:
     @property
     def too_few(self) -> tuple[str, ...]:
         """Columns that were not opened."""
-        opened = zip(self.schema.columns, self.counted.numbers[1:], strict=True)
-        return tuple(column.name for column, numbers in opened if numbers is None)
+        found = zip(self.schema.columns, self.counted.numbers[1:], strict=True)
+        return tuple(column.name for column, numbers in found if numbers is None)
 
     def records(self) -> list[dict[str, Any]]:
         """One dict for each column and cluster: column, cluster, count, missing, and mean and std or counts.
@@ -170,23 +170,24 @@ class Table1:
         `std` is the sample standard deviation. `counts` are those of categories, by name. `missing` is None
         if sizes of clusters were not opened. Columns that were not opened are left out.
         """
-        found = list[dict[str, Any]]()
-        for column, numbers in zip(self.schema.columns, self.counted.numbers[1:], strict=True):
-            if numbers is None:
-                continue
-            for at, (cluster, cell) in enumerate(zip(self.clusters, numbers.tolist(), strict=True)):
-                count = sum(cell) if column.categories else cell[0]
-                known = {
-                    "column": column.name,
-                    "cluster": cluster,
-                    "count": count,
-                    "missing": None if self.sizes is None else self.sizes[at] - count,
-                }
-                if column.categories:
-                    found.append(known | {"counts": dict(zip(column.categories, cell, strict=True))})
-                else:
-                    mean, std = _mean_and_std(_Scale.of(column), cell)
-                    found.append(known | {"mean": mean, "std": std})
+        return [one for column, numbers in self._opened() for one in self._records_of(column, numbers)]
+
+    def _opened(self) -> list[tuple[Column, Objects]]:
+        """The columns that were opened, and their numbers."""
+        found = zip(self.schema.columns, self.counted.numbers[1:], strict=True)
+        return [(column, numbers) for column, numbers in found if numbers is not None]
+
+    def _records_of(self, column: Column, numbers: Objects) -> list[dict[str, Any]]:
+        found = []
+        for at, (cluster, cell) in enumerate(zip(self.clusters, numbers.tolist(), strict=True)):
+            count = sum(cell) if column.categories else cell[0]
+            missing = None if self.sizes is None else self.sizes[at] - count
+            known = {"column": column.name, "cluster": cluster, "count": count, "missing": missing}
+            if column.categories:
+                found.append(known | {"counts": dict(zip(column.categories, cell, strict=True))})
+            else:
+                mean, std = _mean_and_std(_Scale.of(column), cell)
+                found.append(known | {"mean": mean, "std": std})
         return found
 
     def tests(self) -> dict[str, tuple[float, float]]:
@@ -200,9 +201,7 @@ class Table1:
         except ImportError:
             raise missing("SciPy", "tests of a table", "sklearn") from None
         found = dict[str, tuple[float, float]]()
-        for column, numbers in zip(self.schema.columns, self.counted.numbers[1:], strict=True):
-            if numbers is None:
-                continue
+        for column, numbers in self._opened():
             if column.categories:
                 counts = numbers[:, (numbers.sum(axis=0) > 0).astype(bool)].astype(np.float64)
                 tested = stats.chi2_contingency(counts) if min(counts.shape) > 1 else (nan, nan)
@@ -226,15 +225,12 @@ class Table1:
         titles = [self.names[cluster] if self.names else f"cluster {cluster}" for cluster in self.clusters]
         lines = [["", *titles, "p"]]
         lines.append(["rows", *([TOO_FEW] * len(blank) if self.sizes is None else map(str, self.sizes)), ""])
-        by_column = dict[str, list[dict[str, Any]]]()
-        for one in self.records():
-            by_column.setdefault(one["column"], []).append(one)
-        for column in self.schema.columns:
+        for column, numbers in zip(self.schema.columns, self.counted.numbers[1:], strict=True):
             name = f"{column.name} ({column.unit})" if column.unit else column.name
-            cells = by_column.get(column.name)
-            if cells is None:
+            if numbers is None:
                 lines.append([name, *([TOO_FEW] * len(blank)), ""])
                 continue
+            cells = self._records_of(column, numbers)
             p = _p_text(tested[column.name][1]) if column.name in tested else ""
             if column.categories:
                 lines.append([f"{name}, n (%)", *blank, p])
