@@ -30,9 +30,6 @@ COORDINATOR = 0
 Half = Generator[Wait, dict[int, Data], Any]
 """What a role does in an operation: yields what it awaits, receives it by sender, and returns its result."""
 
-Steps = Generator[None, None, Any]
-"""What a party does: yields where it cannot go on before another message has come."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Roles:
