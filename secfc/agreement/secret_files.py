@@ -6,9 +6,10 @@ import os
 import secrets
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from secfc.agreement.logs.disk import write_errors
+from secfc.agreement.logs.disk import sync_folder, write_errors
 from secfc.errors import ParameterError
 from secfc.tables.toml_file import read_text
 
@@ -19,16 +20,26 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Write a file that must not exist yet. A process that is killed leaves no part of it at the path."""
-    draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
     with write_errors(str(path)):
-        try:
-            with os.fdopen(os.open(draft, _NEW, mode), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            _give_name(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
+        _write(path, data, mode, _give_name)
+
+
+def replace_secret(path: Path, data: bytes) -> None:
+    """Write a file that only its owner may read in place of the existing one, if any; OSError if it fails."""
+    _write(path, data, OWNER_ONLY, os.replace)
+    sync_folder(path.parent)
+
+
+def _write(path: Path, data: bytes, mode: int, give_name: Callable[[Path, Path], None]) -> None:
+    draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
+    try:
+        with os.fdopen(os.open(draft, _NEW, mode), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        give_name(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _give_name(draft: Path, path: Path) -> None:

@@ -13,7 +13,6 @@ import hashlib
 import hmac
 import json
 import os
-import secrets
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,8 +25,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from secfc.agreement.logs.disk import sync_folder, write_errors
-from secfc.agreement.secret_files import OWNER_ONLY, read_private_text
+from secfc.agreement.logs.disk import write_errors
+from secfc.agreement.secret_files import read_private_text, replace_secret
 from secfc.crypto.identity import Identity
 from secfc.errors import ParameterError, StorageError
 from secfc.field.array_types import Bools, Ints
@@ -151,18 +150,8 @@ class Ledger:
     def _write(self) -> None:
         """Replace the file, completely or not at all."""
         file = _File(key=_key_mark(self.key), marks=list(self.marks), openings=self.openings)
-        draft = self.path.with_name(f"{self.path.name}-{secrets.token_hex(4)}~")
         with write_errors(f"ledger: {self.path}", StorageError):
-            try:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-                with os.fdopen(os.open(draft, flags, OWNER_ONLY), "w", encoding="utf-8") as stream:
-                    json.dump(file.model_dump(), stream)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                os.replace(draft, self.path)
-                sync_folder(self.path.parent)
-            finally:
-                draft.unlink(missing_ok=True)
+            replace_secret(self.path, json.dumps(file.model_dump()).encode())
 
 
 @contextmanager
