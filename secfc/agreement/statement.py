@@ -9,11 +9,9 @@ left the party, and how the run ended. It holds no row, label, share or distance
 """
 
 import json
-import platform
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,7 +24,7 @@ from secfc.crypto.identity import Identity
 from secfc.protocol.job.thresholds import MAX_CLIENTS
 from secfc.tables.outputs import keep_earlier, replace_text
 from secfc.tables.toml_file import MAX_BYTES, FileSchema, ListOf, TableOf, check_values, read_json
-from secfc.version import VERSION
+from secfc.version import versions
 
 _SIGNED = b"secfc statement 1"
 _MOST_TEXT, _MOST_SHORT = 2000, 100
@@ -119,12 +117,6 @@ def difference(stated: Mapping[str, Hashable]) -> str | None:
     return f"{', '.join(party for party, said in stated.items() if said != usual)} differ from the others"
 
 
-def versions() -> dict[str, str]:
-    """Versions of secfc, Python and the libraries on which arithmetic and secrecy depend."""
-    libraries = {name: version(name) for name in ("numpy", "cryptography")}
-    return {"secfc": VERSION, "python": platform.python_version()} | libraries
-
-
 def now() -> str:
     """The time in the format of statements."""
     return datetime.now(UTC).isoformat(timespec="seconds")
@@ -137,7 +129,7 @@ def statement_by(agreement: Agreement, party: int, *, run: bytes, **more: Any) -
         run=run.hex(),
         party=agreement.names[party - 1],
         client=party,
-        versions=versions(),
+        versions=versions("numpy", "cryptography"),  # on which arithmetic and secrecy depend
         ended_at=now(),
         **more,
     )

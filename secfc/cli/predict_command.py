@@ -1,6 +1,5 @@
 """`secfc predict`: reads a run's folder, its files and new rows, and writes a folder of labels."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.options import Agreed, shared
 from secfc.protocol.job.retired import retired_choice
 from secfc.sharing.row_checks import largest_norm
-from secfc.tables.outputs import check_new_folder, whole_folder
+from secfc.tables.outputs import check_new_folder, whole_folder, write_json
 from secfc.tables.reading import party_names, read_labels, read_table, read_tables, row_weights, write_labels
 from secfc.tables.site_rows import given_input
 from secfc.tables.sources.own_form import Input
@@ -108,7 +107,7 @@ def predict_files(
     with whole_folder("--out", out) as folder:
         for at, table in added.items():
             write_labels(folder / written[at], table, prediction.labels[at])
-        (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        write_json(folder / SUMMARY, summary)
     if not options.quiet:
         _show(prediction, [one.name for one in members], [str(out / name) for name in written.values()])
     return summary

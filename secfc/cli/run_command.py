@@ -1,15 +1,11 @@
 """`secfc run`: reads files and writes a folder of labels and a summary, completely or not at all."""
 
-import json
-import platform
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import secfc
 from secfc.api.options import Membership, RunOptions
 from secfc.api.result import Result
 from secfc.api.run import run_parties
@@ -25,7 +21,7 @@ from secfc.prepare.summary import write_summary
 from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.options import choices_of, options_of
 from secfc.tables.number_texts import number_text, starts_text
-from secfc.tables.outputs import check_new_folder, check_report, whole_folder
+from secfc.tables.outputs import check_new_folder, check_report, whole_folder, write_json
 from secfc.tables.reading import (
     Table,
     party_names,
@@ -36,6 +32,7 @@ from secfc.tables.reading import (
     write_labels,
 )
 from secfc.tables.sources.own_form import Input
+from secfc.version import versions
 
 SUMMARY, CENTRES, SPREADS, PAGE = "summary.json", "centres.csv", "spreads.csv", "report.html"
 TABLE = "table1.csv"
@@ -80,7 +77,7 @@ def run_files(
                 result.report(own, names=called, columns=preparation, party=party, pooled=rows)
         if preparation is not None:
             write_summary(folder / PREPARATION, preparation)
-        (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        write_json(folder / SUMMARY, summary)
     if report is not None:
         pooled = rows if find_spec("sklearn") else None
         result.report(report, names=called, columns=preparation, pooled=pooled)
@@ -137,11 +134,7 @@ def _summary(options: Revealing, tables: list[Table], result: Result) -> dict[st
             "faults": asdict(result.faults),
         },
         "costs": result.costs.to_dict(),
-        "versions": {
-            "secfc": secfc.__version__,
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("numpy", "cryptography", "pyarrow")},
-        },
+        "versions": versions("numpy", "cryptography", "pyarrow"),
     }
 
 

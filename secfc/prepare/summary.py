@@ -1,6 +1,5 @@
 """The public part of a preparation as a file. With it a party can prepare its rows again, or new rows."""
 
-import json
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from secfc.field.residues import MAX_ROWS
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.statistics import Mode, Opened, Quartiles, Statistics
+from secfc.tables.outputs import write_json
 from secfc.tables.toml_file import FileSchema, ListOf, check_values, read_json
 
 SUMMARY = "preparation.json"
@@ -36,7 +36,7 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 def write_summary(path: Path, preparation: Preparation) -> None:
     """Write `summary_of` as a file for `read_summary`."""
-    path.write_text(json.dumps(summary_of(preparation), indent=2) + "\n", encoding="utf-8")
+    write_json(path, summary_of(preparation))
 
 
 def read_summary(path: str | os.PathLike[str]) -> Preparation:

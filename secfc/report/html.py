@@ -2,7 +2,6 @@
 
 import html
 import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,14 +27,14 @@ from secfc.report.prepared import PreparedColumn, prepared_columns
 from secfc.report.profiles import Profile, columns_of, profile
 from secfc.tables.number_texts import bytes_text, number_text, starts_text
 from secfc.tables.outputs import NO_PAGE, replace_text
-from secfc.version import VERSION
+from secfc.version import versions
 
 if TYPE_CHECKING:
     from secfc.agreement.audit import Finding
     from secfc.prepare.by_cluster import Table1
 
 
-VERSIONS = {"secfc": VERSION, "python": platform.python_version(), "numpy": np.__version__}
+VERSIONS = versions("numpy")
 """What a result of this process is computed by."""
 
 _SAME = "n_iter", "converged", "inertia", "near_ties", "equal_starts", "near_starts"

@@ -1,5 +1,6 @@
 """Result files and folders: checked before a run starts, and written completely or not at all."""
 
+import json
 import os
 import secrets
 import shutil
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from secfc.errors import ParameterError, missing
 from secfc.errors.codes import Code, code_of_write
@@ -119,6 +121,11 @@ def drafted(target: Path, *, mode: int = 0o700) -> Iterator[Path]:
         os.replace(draft, target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file that people can read."""
+    path.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import json
 from pathlib import Path
 
 from secfc.agreement.job_file import Agreement, read_job
@@ -18,6 +17,7 @@ from secfc.drivers.calls.coordinator_log import agreement_of_run
 from secfc.drivers.flare.kits import CLASSES
 from secfc.errors import ParameterError
 from secfc.protocol.job.cases import Union
+from secfc.tables.outputs import write_json
 from secfc.tables.toml_file import MAX_BYTES, read_text
 
 LOGS = "secfc-logs"  # the coordinator's folder of logs, in the server's kit
@@ -92,6 +92,6 @@ def export_job(file: Path, folder: Path, *, deadline: float, kit: Path | None = 
         for name, value in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+            write_json(path, value)
     except OSError as error:
         raise ParameterError(f"{folder}: {error.strerror}") from None

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from secfc.agreement.consortium import RESERVED
 from secfc.errors import ParameterError
-from secfc.tables.outputs import replace_text
+from secfc.tables.outputs import replace_text, write_json
 
 Role = Literal["server", "client", "lead"]
 """FLARE's names. "lead" submits jobs and can do nothing at the sites."""
@@ -135,4 +135,4 @@ def refuse_code(kit: Path, role: Role) -> None:
         "comm_config.json": _COMMUNICATION,
     }
     for name, value in written.items():
-        (local / name).write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+        write_json(local / name, value)

@@ -2,7 +2,6 @@
 transport of its messages (a pipe or a federation) calls this object.
 """
 
-import json
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -51,6 +50,7 @@ from secfc.protocol.messages.wire import envelope
 from secfc.psu.tokens import RowIds
 from secfc.tables.ids import row_ids
 from secfc.tables.number_texts import bytes_text
+from secfc.tables.outputs import write_json
 from secfc.tables.reading import write_centres, write_labels
 
 _LOG = logging.getLogger(__name__)
@@ -294,8 +294,7 @@ class Participant(TakingPart):
                 write_summary(folder / SUMMARY, self.preparation)
             if self._collected is not None and sealed is not None:
                 (folder / SEALED).write_bytes(self._collected.labels_file(sealed))
-            text = json.dumps(signed.model_dump(), indent=2)
-            (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
+            write_json(folder / STATEMENT, signed.model_dump())
         self._publish(run)
         self._end()
         return signed
@@ -313,8 +312,7 @@ class Participant(TakingPart):
         if sizes is not None:
             write_centres(folder / SIZES, ["size"], sizes[:, np.newaxis])
         if done.resampled is not None:
-            text = json.dumps(done.resampled.to_dict(), indent=2, allow_nan=False)
-            (folder / STABILITY).write_text(text + "\n", encoding="utf-8")
+            write_json(folder / STABILITY, done.resampled.to_dict())
         if counted is not None and self.agreement.described is not None:
             parties = tuple(self.agreement.names[client - 1] for client in counted.clients)
             table = Table1(schema=self.agreement.described, counted=counted, parties=parties)
