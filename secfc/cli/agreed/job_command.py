@@ -114,7 +114,11 @@ def show(file: JobFile) -> dict[str, Any]:
     hidden = "not hidden: everybody learns which rows are whose"
     if isinstance(task.rows, Union):
         hidden = f"hidden among at most {task.rows.cap} rows"
-    recipients = ", ".join(agreement.names[client - 1] for client in task.opened.to)
+    recipients, comparers = (
+        ", ".join(agreement.names[party - 1] for party in parties)
+        for parties in (task.opened.to, task.comparers)
+    )
+    overlaps = "how their partitions overlap is sent to every client"
     spreads = f"revealed to the same parties, for clusters with at least {task.opened.spread} rows of others"
     columns = [f"{one} {low:g} to {high:g}" for one, (low, high) in agreement.columns.items()]
     exact = "" if task.step is None else f"multiples of {task.step!r}, exact: "
@@ -129,21 +133,22 @@ def show(file: JobFile) -> dict[str, Any]:
         ),
         ("smallest set", f"{agreement.limits.smallest_set} rows"),
         ("disclosure", task.disclosure.name),
-        *_comparers(agreement),
+        ("who compares", comparers and f"{comparers}; no two of them may collude"),
         ("centres revealed to", recipients or "nobody"),
-        *_noise(task),
+        ("noise on centres", _noise(task)),
         ("spreads", "not revealed" if task.opened.spread is None else spreads),
         ("weights", "of every row, sent to everybody" if task.rows.weighted else "none"),
         ("inertia", "sent to everybody" if task.tells_inertia else "not revealed"),
-        *_resamples(task),
+        ("resamples", f"{method.resamples}; {overlaps}" if method.resamples else ""),
         ("membership", hidden),
         *_owners(agreement),
         *_preparation(agreement),
-        *_described(agreement),
+        ("described by cluster", _described(agreement)),
         ("precision", f"{exact}{task.bits} bits of the bound on a row's norm, {task.bound!r}"),
         ("columns", f"{task.d}: {', '.join(columns)}"),
     ):
-        table.add_row(name, value)
+        if value:
+            table.add_row(name, value)
     out.print(table)
     warning = task.privacy_warning()
     if warning is not None:
@@ -442,14 +447,13 @@ def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:
     return [("prepared from", ", ".join(agreement.inputs)), ("opened first", opened)]
 
 
-def _described(agreement: "Agreement") -> list[tuple[str, str]]:
+def _described(agreement: "Agreement") -> str:
     """Which columns are described by cluster, to whom and from how many rows on."""
     described = agreement.job.opened.described
     if described is None:
-        return []
+        return ""
     holders = f"{agreement.job.t + 2} parties have {described.smallest} or more values of it in each cluster"
-    text = f"{', '.join(agreement.describes)}, to all parties, each column if {holders} and none has fewer"
-    return [("described by cluster", text)]
+    return f"{', '.join(agreement.describes)}, to all parties, each column if {holders} and none has fewer"
 
 
 def _owners(agreement: "Agreement") -> list[tuple[str, str]]:
@@ -462,24 +466,12 @@ def _owners(agreement: "Agreement") -> list[tuple[str, str]]:
     return [("owners of rows", text), ("store of deposits", owners.store)]
 
 
-def _resamples(task: "Job") -> list[tuple[str, str]]:
-    count = task.method.resamples
-    return [("resamples", f"{count}; how their partitions overlap is sent to every client")] if count else []
-
-
-def _noise(task: "Job") -> list[tuple[str, str]]:
+def _noise(task: "Job") -> str:
     noise = task.opened.noise
     if noise is None:
-        return []
+        return ""
     given = f"epsilon {noise.epsilon!r}, delta {noise.delta!r}, in each run"
-    return [("noise on centres", f"{given}; labels are exact and not covered")]
-
-
-def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:
-    names = [agreement.names[client - 1] for client in agreement.job.comparers]
-    if not names:
-        return []
-    return [("who compares", f"{', '.join(names)}; no two of them may collude")]
+    return f"{given}; labels are exact and not covered"
 
 
 def _show_standing(found: dict[str, str]) -> None:
