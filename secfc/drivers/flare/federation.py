@@ -71,8 +71,7 @@ class Federation:
         """Raise PartyError if FLARE's process of one of these parties, by default of any, has ended."""
         self.server.check_alive()
         for name in names or self.sites:
-            if not self.alive(name):
-                raise PartyError(f"{name}: FLARE's client has ended; {self.parties[name].console} says why")
+            self.parties[name].check_alive()
 
     def start(self, *names: str) -> None:
         """Start these parties, by default all, and wait until the server knows all running sites.

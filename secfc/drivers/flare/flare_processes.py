@@ -106,6 +106,12 @@ class KitProcess:
         """Whether it runs."""
         return self._process is not None and self._process.poll() is None
 
+    def check_alive(self) -> None:
+        """Raise PartyError if it has ended."""
+        if not self.alive:
+            what = "the FLARE server" if self.name == SERVER else f"{self.name}: FLARE's client"
+            raise PartyError(f"{what} has ended; {self.console} says why")
+
     @property
     def console(self) -> Path:
         """The file with its output."""
@@ -223,11 +229,6 @@ class ServerProcess(KitProcess):
             for name in names
             if f"New client {name}@" in said or f"Re-activate the client: {name} at" in said
         }
-
-    def check_alive(self) -> None:
-        """Raise PartyError if the server has ended."""
-        if not self.alive:
-            raise PartyError(f"the FLARE server has ended; {self.console} says why")
 
     def _nvflare(self, *arguments: str) -> Any:
         """The answer of a FLARE command. A PartyError has FLARE's reason."""

@@ -153,8 +153,7 @@ def _take_part(site: Site, process: KitProcess, *, timeout: float, say: Say) -> 
                     f"{site.party}: the job ended here without a statement{f' ({last[1]})' if last else ''}; "
                     f"{process.console} says why"
                 )
-            if not process.alive:
-                raise PartyError(f"{site.party}: FLARE's client has ended; {process.console} says why")
+            process.check_alive()
             if time.monotonic() > until:
                 text = f"{site.party}: the run had not ended after {timeout:.0f} s"
                 raise PartyError(text, code=Code.TIMEOUT)

@@ -5,6 +5,7 @@ from support.hospitals import NAMES, accept, command
 
 from secfc.agreement.site_file import read_site
 from secfc.drivers.flare import runs
+from secfc.drivers.flare.flare_processes import KitProcess
 from secfc.errors import PartyError
 
 pytestmark = pytest.mark.flare
@@ -24,6 +25,8 @@ class Process:
 
     def start(self):
         """Nothing to start."""
+
+    check_alive = KitProcess.check_alive
 
     @property
     def works(self):

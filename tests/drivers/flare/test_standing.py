@@ -15,6 +15,7 @@ from secfc.agreement.key_files import COORDINATOR_KEY, write_new_key
 from secfc.cli.agreed.job_command import show_findings
 from secfc.drivers.flare import run_state, runs
 from secfc.drivers.flare.flare_processes import ServerProcess, only_one
+from secfc.drivers.flare.kits import SERVER
 from secfc.drivers.flare.run_state import (
     STANDING,
     Awaited,
@@ -120,6 +121,8 @@ def test_with_membership_privacy_nobody_may_be_absent(organisations):
 
 class Server:
     """FLARE's server in a test. `script` has the sites that it knows at each look."""
+
+    name = SERVER
 
     def __init__(self, kit, _admin):
         self.kit, self.console, self.alive, self.stopped = kit, kit / "console.txt", True, False

@@ -56,6 +56,7 @@ class Waiting:
         """Nothing to start."""
 
     stop = start
+    check_alive = KitProcess.check_alive
 
 
 @pytest.fixture
