@@ -129,10 +129,9 @@ class Figures:
     faults: Faults
     histogram: list[int]  # rows by distance to their centre, in equal bins up to `largest`; or empty
     largest: float  # in the data's units
-    spreads: list[float] = field(
-        repr=False
-    )  # of each cluster, in the data's units, nan without rows; or empty
-    silhouettes: list[float] = field(repr=False)  # likewise, without unit
+    # Of each cluster, nan without rows, in the data's units and without unit; or empty.
+    spreads: list[float] = field(repr=False)
+    silhouettes: list[float] = field(repr=False)
     found: list[dict[str, Any]]  # `_figures` of each k compared, else of k alone
 
 
@@ -157,9 +156,7 @@ class Outcome(Figures):
     deviations: Floats | None = field(default=None, repr=False)  # likewise
     resampled: Resampled | None = None  # as clients learned it
     counted: Counted | None = field(default=None, repr=False)  # if columns were described
-    table: "Table1 | None" = field(
-        default=None, repr=False
-    )  # likewise, once a caller who knows names made it
+    table: "Table1 | None" = field(default=None, repr=False)  # likewise, made by a caller who knows names
     lost: dict[int, SecFCError] = field(default_factory=dict)  # clients whose process ended or broke, and why
     unreadable: dict[int, str] = field(default_factory=dict)
 

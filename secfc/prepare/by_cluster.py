@@ -106,10 +106,8 @@ class _Scale:
         low, high = map(Fraction, column.range)
         step = Fraction(1) if column.date else column.multiple_of
         if step is not None:
-            first, last = (
-                ceil(Fraction(repr(column.range[0])) / step),
-                floor(Fraction(repr(column.range[1])) / step),
-            )
+            first = ceil(Fraction(repr(column.range[0])) / step)
+            last = floor(Fraction(repr(column.range[1])) / step)
             if last - first <= STEPS:
                 return cls(origin=first * step, unit=step, is_exact=True)
         return cls(origin=low, unit=(high - low) / STEPS, is_exact=False)
@@ -123,12 +121,8 @@ class Table1:
     ----------
     parties : tuple of str
         Those whose rows are in the table.
-    clusters : tuple of int
-        Those with rows.
     names : tuple of k str
         Names of all clusters (`secfc.Result.named`); else empty.
-    too_few : tuple of str
-        Columns that were not opened, because a cell has rows of too few parties, or too few rows of one.
     """
 
     schema: Schema
@@ -160,7 +154,7 @@ class Table1:
 
     @property
     def too_few(self) -> tuple[str, ...]:
-        """Columns that were not opened."""
+        """Columns that were not opened: a cell has rows of too few parties, or too few rows of one."""
         found = zip(self.schema.columns, self.counted.numbers[1:], strict=True)
         return tuple(column.name for column, numbers in found if numbers is None)
 

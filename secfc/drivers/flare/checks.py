@@ -40,9 +40,7 @@ from secfc.version import PROTOCOL, VERSION
 
 _LEAST_FREE = 1 << 30  # bytes; FLARE's logs and the labels of a million rows are a tenth of it
 _CONNECT_SECONDS = 10.0
-_CLOCKS_DIFFER = (
-    300.0  # seconds; the clock decides the last day of job and certificates, and dates statements
-)
+_CLOCKS_DIFFER = 300.0  # seconds; they decide the last day of job and certificates, and date statements
 _SOON_DAYS = 60
 _MOST_ANSWER = 1 << 12  # bytes of a server's answer that are read
 

@@ -102,11 +102,8 @@ def described_cells(
     """
     yield from settled(me)
     before = me.code, me.stock, me.hidden
-    me.code, me.stock, me.hidden = (
-        Codewords(n=me.code.n, t=me.code.t, ell=1, primes=PRIMES_OF_TOTALS),
-        None,
-        None,
-    )
+    me.code = Codewords(n=me.code.n, t=me.code.t, ell=1, primes=PRIMES_OF_TOTALS)
+    me.stock = me.hidden = None
     parts = None
     if own is not None:
         labels, columns = own
@@ -172,10 +169,8 @@ def opened_cells(
     ]
     passed = yield from _passed(me, clients, bits, described.columns)
     me.code = of_all
-    total, ends = (
-        added(me, parts, 2 * cells + length),
-        np.cumsum([2 * cells, *(full * one for one in described.widths)]),
-    )
+    total = added(me, parts, 2 * cells + length)
+    ends = np.cumsum([2 * cells, *(full * one for one in described.widths)])
     of_columns = [total[start:end] for start, end in pairwise(ends.tolist())]
     kept = [one for one, passes in zip(of_columns, passed, strict=True) if passes]
     opened = (yield from opened_to(me, me.roles.holders, joined(kept, 0), "described")) if kept else None
