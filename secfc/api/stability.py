@@ -169,7 +169,7 @@ def stability(
     --------
     >>> import numpy as np, secfc
     >>> rng = np.random.default_rng(0)
-    >>> parties = [rng.normal(size=(9, 2)) + np.arange(9)[:, np.newaxis] % 2 * 9 for _ in range(3)]
+    >>> parties = [rng.normal(size=(10, 2)) + np.arange(10)[:, np.newaxis] % 2 * 9 for _ in range(3)]
     >>> consent = secfc.Limits(reveal_tables=True)
     >>> found = secfc.stability(parties, 2, t=1, ell=1, resamples=3, seed=0, limits=consent)
     >>> found.jaccard.tolist(), found.ari, found.dispersion
