@@ -12,6 +12,7 @@ PUBLIC = {
     "Outcome": {"sizes"},
     "Result": {"sizes"},
     "RunTerms": {"digest"},
+    "Stable": {"jaccard"},
 }
 
 

@@ -195,7 +195,7 @@ ARGUMENTS = {
     "max_iter 0": ({"max_iter": 0}, "max_iter: at least 1 is needed, 0 was given"),
     "max_iter beyond all numbers of rounds": (
         {"max_iter": 2**32},
-        "max_iter, n_init: the job has 4294967299 rounds, 4294967294 are possible",
+        "max_iter, n_init, resamples: the job has 4294967299 rounds, 4294967294 are possible",
     ),
     "max_iter infinite": ({"max_iter": np.inf}, "max_iter: an integer is needed, float was given"),
     "tol_moved negative": (

@@ -87,10 +87,12 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
     if clients and labels and not options.get("compared") and rng.random() < 0.3:
         options["weighted"] = True
         weights = [np.array([rng.randint(1, 5) for _ in range(m)], dtype=np.int64) for m in counts]
-    staying = sum(m for j, m in enumerate(counts, 1) if j not in size.taken)
     drawn = options["init"] == "k-means++" and weights is None
-    if clients and drawn and staying >= max(2 * k, 20) and seed % 3 == 0:
-        options["resamples"] = 2
+    if clients and drawn and seed % 3 == 0:
+        options["resamples"], alike = 2, np.resize(np.concatenate(rows), (20, d))
+        staying = [j for j in range(size.n) if j + 1 not in size.taken]
+        for j, more in zip(staying, np.array_split(alike, len(staying)), strict=True):  # ten rows for each
+            rows[j] = np.concatenate([rows[j], more])
     setup = Setup(
         job=make_job(n=size.n, k=k, t=size.t, ell=size.ell, d=d, max_liars=size.liars, **options),
         rows=rows,

@@ -169,13 +169,14 @@ class Restarting(Processes):
         hidden = self.setup.ids is not None
         rows = {j: arrays[1] for j, (_, arrays) in results.items() if len(arrays) == 2} if hidden else None
         told = next((one for one, _ in results.values() if one.get("centres") is not None), {})
+        opened = {name: np.array(told[name]) for name in ("centres", "deviations") if told.get(name)}
         return self.coordinator.report.outcome(
             received,
             [len(part) for part in self.setup.rows],
             self.coordinator.meter.costs(),
             rows,
             run_id=self.run_id.hex(),
-            **{name: np.array(value) for name, value in told.items() if value is not None},
+            opened=opened,
         )
 
 

@@ -32,6 +32,8 @@ def make(
     Unless `disclosure` is given, the server compares: such a run has fewer messages, and no helpers or
     comparers.
     """
+    if parameters.get("resamples"):  # which need ten rows each
+        counts = tuple(one * -(-10 * parameters["resamples"] // sum(counts)) for one in counts)
     rng = np.random.default_rng(2)
     rows = [rng.normal(size=(m, d)) + rng.integers(3, size=(m, 1)) * 3 for m in counts]
     m, held = sum(counts), None
