@@ -135,6 +135,8 @@ def setup_of(job: tuple[str, str], *, without: tuple[int, ...] = ()) -> Setup:
     for held in (setup.rows, setup.starts, setup.weights):
         for party in without if held is not None else ():
             held[party - 1] = held[party - 1][:0]
+    for party in without if setup.columns is not None else ():
+        setup.columns[party - 1] = setup.columns[party - 1][:, :0]
     return setup
 
 
