@@ -86,16 +86,20 @@ def are_possible(count: int, total: int, squares: int) -> bool:
     )
 
 
+def code_of_totals(me: Party) -> Codewords:
+    """One segment, and as many primes as totals need."""
+    return Codewords(n=me.code.n, t=me.code.t, ell=1, primes=PRIMES_OF_TOTALS)
+
+
 def totals_of(me: Party, sizes: Sequence[int], own: Addends | None) -> Generator[None, None, Totals | None]:
     """The totals of columns of which each has so many numbers; None at parties that are no clients."""
     (holders,) = yield from me.together([_holders(me, len(sizes), own)])
     if own is not None:
         own.check(holders)
-    of_run, length = me.code, sum(sizes)
-    me.code = Codewords(n=of_run.n, t=of_run.t, ell=1, primes=PRIMES_OF_TOTALS)
-    segments = None if own is None else _segments(own, length, of_run.n)
-    opened = yield from sums_over_clients(me, segments, length)
-    me.code = of_run
+    length = sum(sizes)
+    segments = None if own is None else _segments(own, length, me.code.n)
+    with me.sharing_by(code_of_totals(me)):
+        opened = yield from sums_over_clients(me, segments, length)
     if opened is None:
         return None
     radix = MixedRadix(PRIMES_OF_TOTALS)

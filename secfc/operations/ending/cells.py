@@ -25,7 +25,7 @@ from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.residues import MAX_ROWS
 from secfc.operations.beginning.rows import SharedRows, dealers_inside
-from secfc.operations.beginning.totals import PRIMES_OF_TOTALS, STEPS, are_possible, moments
+from secfc.operations.beginning.totals import STEPS, are_possible, code_of_totals, moments
 from secfc.operations.checking.check import settled
 from secfc.operations.opening import nonzero, opened_to
 from secfc.operations.reduction import reduced
@@ -33,7 +33,6 @@ from secfc.operations.signs import negative
 from secfc.protocol.job.cases import Described
 from secfc.protocol.parties.dealing import added, dealt_by_owners
 from secfc.protocol.parties.party import Party
-from secfc.sharing.codewords import Codewords
 from secfc.sharing.shared import Shared, joined
 
 Refuses = Callable[[Bools], Bools]
@@ -101,16 +100,13 @@ def described_cells(
     CheatError for numbers that no rows have. All is computed with one segment and the primes of totals.
     """
     yield from settled(me)
-    before = me.code, me.stock, me.hidden
-    me.code = Codewords(n=me.code.n, t=me.code.t, ell=1, primes=PRIMES_OF_TOTALS)
-    me.stock = me.hidden = None
     parts = None
     if own is not None:
         labels, columns = own
         parts = own_parts(labels, columns, described, full)
     dealers = [j for j, count in enumerate(rows.layout.counts, 1) if count]
-    clients, found = yield from opened_cells(me, rows, dealers, parts, described, len(full))
-    me.code, me.stock, me.hidden = before
+    with me.sharing_by(code_of_totals(me)):
+        clients, found = yield from opened_cells(me, rows, dealers, parts, described, len(full))
     if found is None:
         return None
     most = sum(rows.layout.counts[j - 1] for j in clients)
@@ -160,15 +156,13 @@ def opened_cells(
     parts = list[Floats]()
     if me.holds:  # one that refused some sends no shares
         parts = [dealings.shares[j].shared if j in dealings.shares else nothing for j in clients]
-    of_all = me.code
     # What bits are modulo other primes is not checked, and not used.
-    me.code = of_all.first_prime()
-    bits = [
-        Shared(me.code.primes, (2 * cells,), parts[at][:1, : 2 * cells] if parts else None)
-        for at in range(len(clients))
-    ]
-    passed = yield from _passed(me, clients, bits, described.columns)
-    me.code = of_all
+    with me.sharing_by(me.code.first_prime()):
+        bits = [
+            Shared(me.code.primes, (2 * cells,), parts[at][:1, : 2 * cells] if parts else None)
+            for at in range(len(clients))
+        ]
+        passed = yield from _passed(me, clients, bits, described.columns)
     total = added(me, parts, 2 * cells + length)
     ends = np.cumsum([2 * cells, *(full * one for one in described.widths)])
     of_columns = [total[start:end] for start, end in pairwise(ends.tolist())]

@@ -6,7 +6,8 @@ generator. It sends by `Party.send`, yields what it awaits, and receives the byt
 """
 
 import hashlib
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -116,6 +117,16 @@ class Party:
 
     def __repr__(self) -> str:
         return f"Party(number={self.number}, step={self.step})"
+
+    @contextmanager
+    def sharing_by(self, code: Codewords) -> Iterator[None]:
+        """Share by another code, with a stock of its own. The one before is there again afterwards."""
+        before = self.code, self.stock, self.hidden
+        self.code, self.stock, self.hidden = code, None, None
+        try:
+            yield
+        finally:
+            self.code, self.stock, self.hidden = before
 
     @property
     def holds(self) -> bool:
