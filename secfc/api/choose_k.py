@@ -21,7 +21,7 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import Auto, Disclosure
 from secfc.protocol.progress import Progress
-from secfc.report.compared import MEASURES, Recommendation, Stability, is_defined, recommended, table
+from secfc.report.compared import MEASURES, Recommendation, StableByK, is_defined, recommended, table
 from secfc.tables.parties import Party, as_parties
 from secfc.tables.printed import html_table, text_table
 
@@ -105,7 +105,7 @@ class Choice:
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self.candidates)
 
-    def recommend(self, stability: Stability | None = None) -> Recommendation:
+    def recommend(self, stability: StableByK | None = None) -> Recommendation:
         """The number of clusters for which most speaks (``.k``), and a sentence with the reason (``.text``).
 
         Stability comes first where it is known: of this choice, or that of another `secfc.stability`.
@@ -139,7 +139,7 @@ class Choice:
     def _repr_html_(self) -> str:
         return html_table(table(self.candidates, self.stability), self.recommend().text)
 
-    def plot_k(self, stability: Stability | None = None) -> Any:
+    def plot_k(self, stability: StableByK | None = None) -> Any:
         """What the candidates are compared by, one below the other, as a matplotlib figure.
 
         The recommended k is marked. `stability` is as for `recommend`.
@@ -237,7 +237,7 @@ def only_the_inertia(options: RunOptions, name: str) -> None:
         raise ParameterError(f"reveal: {name} opens only the inertia, {', '.join(opened)} was given")
 
 
-def choice_of(outcome: Outcome, members: list[Party], job: Job, stability: Stability = ()) -> Choice:
+def choice_of(outcome: Outcome, members: list[Party], job: Job, stability: StableByK = ()) -> Choice:
     """The candidates of a run that compared several k by their inertia."""
     candidates = []
     for figures, labels in zip(outcome.found, outcome.found_labels, strict=True):

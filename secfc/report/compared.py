@@ -14,7 +14,7 @@ from secfc.errors import ParameterError
 from secfc.kmeans.consensus import Stable
 from secfc.tables.number_texts import number_text
 
-Stability = Iterable[Stable]
+StableByK = Iterable[Stable]
 """How clusters change if rows are drawn again, for each k; the greatest dispersion is the most stable."""
 
 MEASURES = {
@@ -48,7 +48,7 @@ class Criterion:
         return max(self.values, key=lambda k: (self.sign * self.values[k], -k))
 
 
-def criteria(candidates: Sequence[Any], stability: Stability = ()) -> list[Criterion]:
+def criteria(candidates: Sequence[Any], stability: StableByK = ()) -> list[Criterion]:
     """What candidates are compared by, the most important first; only what is defined for one of them.
 
     ParameterError for the stability of a k that was not compared.
@@ -65,7 +65,7 @@ def criteria(candidates: Sequence[Any], stability: Stability = ()) -> list[Crite
     return [one for one in found if one.values]
 
 
-def table(candidates: Sequence[Any], stability: Stability = ()) -> list[list[str]]:
+def table(candidates: Sequence[Any], stability: StableByK = ()) -> list[list[str]]:
     """Lines, headings first. A star marks the best value of a criterion; what is not known has no column."""
     columns = {"k": [str(one.k) for one in candidates]}
     if inertia := inertia_of(candidates):
@@ -84,7 +84,7 @@ def table(candidates: Sequence[Any], stability: Stability = ()) -> list[list[str
     return [list(columns), *map(list, zip(*columns.values(), strict=True))]
 
 
-def recommended(candidates: Sequence[Any], stability: Stability = ()) -> Recommendation:
+def recommended(candidates: Sequence[Any], stability: StableByK = ()) -> Recommendation:
     """The k that is best by the first criterion, and which others agree."""
     found = criteria(candidates, stability)
     if len(candidates) == 1:
@@ -132,7 +132,7 @@ def is_defined(value: float | None) -> bool:
     return value is not None and isfinite(value)
 
 
-def stable_lines(stability: Stability) -> list[list[str]]:
+def stable_lines(stability: StableByK) -> list[list[str]]:
     """The table of stability, headings first, with a line for each k."""
     lines = [["k", "dispersion", "ARI", "least Jaccard", "Jaccard of each cluster"]]
     for one in stability:

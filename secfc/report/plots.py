@@ -9,7 +9,7 @@ import numpy as np
 
 from secfc.errors import missing
 from secfc.field.array_types import Ints
-from secfc.report.compared import Criterion, Stability, criteria, inertia_of, recommended
+from secfc.report.compared import Criterion, StableByK, criteria, inertia_of, recommended
 from secfc.report.profiles import Profile
 from secfc.tables.number_texts import number_text
 
@@ -80,7 +80,7 @@ def plot_sizes(sizes: Ints, names: Sequence[str]) -> Picture:
     )
 
 
-def plot_k(candidates: Sequence[Any], stability: Stability = ()) -> Picture:
+def plot_k(candidates: Sequence[Any], stability: StableByK = ()) -> Picture:
     """A panel for each criterion that is known, with the inertia first, over the number of clusters."""
     inertia = inertia_of(candidates)
     shown = [Criterion("inertia", inertia, 0)] if inertia else []
@@ -99,7 +99,7 @@ def plot_k(candidates: Sequence[Any], stability: Stability = ()) -> Picture:
     return figure
 
 
-def plot_stability(stability: Stability, names: Sequence[str] | None = None) -> Picture:
+def plot_stability(stability: StableByK, names: Sequence[str] | None = None) -> Picture:
     """How often clusters come again in resamples: for one k a bar for each, else a point for each over k."""
     found = list(stability)
     if len(found) == 1:
