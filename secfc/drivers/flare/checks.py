@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -71,6 +71,7 @@ def check_all(points: Sequence[Point]) -> None:
 def site_is_ready(site: Site, kit: Path) -> list[Point]:
     """What `start` needs at a site, except for rows, which the run itself checks."""
 
+    @cache
     def agreement() -> Agreement:
         return read_job(site.job)
 
