@@ -172,10 +172,10 @@ class Table1:
         return [(column, numbers) for column, numbers in found if numbers is not None]
 
     def _records_of(self, column: Column, numbers: Objects) -> list[dict[str, Any]]:
-        found = []
+        found, sizes = [], self.sizes
         for at, (cluster, cell) in enumerate(zip(self.clusters, numbers.tolist(), strict=True)):
             count = sum(cell) if column.categories else cell[0]
-            missing = None if self.sizes is None else self.sizes[at] - count
+            missing = None if sizes is None else sizes[at] - count
             known = {"column": column.name, "cluster": cluster, "count": count, "missing": missing}
             if column.categories:
                 found.append(known | {"counts": dict(zip(column.categories, cell, strict=True))})
