@@ -313,8 +313,10 @@ class TestCommand:
         words = ["run", *files, "-k", "3", "--t", "1", "--ell", "1", "--seed", "0", "--driver", "in-process"]
         return CliRunner().invoke(app, [*words, "--out", "result", *more], env={"COLUMNS": "200"})
 
-    def test_a_table_is_in_the_folder_of_results(self, files, result):
+    @pytest.mark.parametrize("centres", [[], ["--reveal-centres", "all"]])
+    def test_a_table_is_in_the_folder_of_results(self, files, result, centres):
         done = self.run(
+            *centres,
             "--describe",
             "age,bmi,smoker",
             "--describe",

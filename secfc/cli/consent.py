@@ -64,6 +64,7 @@ def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
 def consenting(options: ClusteringFiles, names: Sequence[str], *, centres: bool = False) -> dict[str, Any]:
     """The inertia, if it is opened, and each party's limits; `centres` says whether centres are opened."""
     limits, reveal = [options.refusals()] * len(names), Reveal(inertia=options.reveal_inertia)
+    spreads = isinstance(options, Revealing) and options.reveal_spread
     consent: dict[str, Any] = {
         "reveal_centres": centres,
         "reveal_inertia": options.reveal_inertia,
@@ -80,7 +81,7 @@ def consenting(options: ClusteringFiles, names: Sequence[str], *, centres: bool 
         for at in positions("--consent", name, names):
             limits[at] = replace(limits[at], **consent)
             if separator:
-                limits[at] = _from_rows_on(limits[at], names[at], rows, spreads=centres)
+                limits[at] = _from_rows_on(limits[at], names[at], rows, spreads=spreads)
     return {"limits": limits, "reveal": reveal}
 
 
