@@ -151,7 +151,11 @@ def test_parties_that_compare_are_named_in_their_order(files, named, comparers):
         (("--reveal-centres", "", "--consent", "all"), "--reveal-centres: no party is named; the parties"),
         (("--reveal-centres", "all", "--consent", "all,ost"), "--consent: there is no party 'ost'; the"),
         (("--reveal-centres", "all", "--consent", "all=ten"), "--consent: north=ten: a number of rows"),
-        (("--reveal-centres", "all", "--consent", "all=9"), "--consent: north=9: limits.reveal_spread: at"),
+        (
+            ("--reveal-centres", "all", "--reveal-spread", "--consent", "all=9"),
+            "--consent: north=9: limits.reveal_spread: at",
+        ),
+        (("--reveal-centres", "all", "--consent", "all=9"), "--consent: north=9: only with"),
         (
             ("--reveal-centres", "all", "--reveal-spread", "--consent", "all,west=10"),
             "reveal_spread: north.csv, south.csv did not consent; every party must, by "

@@ -198,8 +198,8 @@ class ClusteringFiles(Running, OfData, Starting, AgreedClustering, Threshold, Pr
     consent: Annotated[
         str | None,
         typer.Option(
-            help="Parties that consent to what is opened, or 'all'. NAME=ROWS consents also to spreads of "
-            "clusters with at least ROWS rows of others; ROWS is 10 or more. With --describe ROWS are the "
+            help="Parties that consent to what is opened, or 'all'. With --reveal-spread NAME=ROWS allows "
+            "spreads of clusters with at least ROWS rows of others, 10 or more; with --describe ROWS are the "
             "fewest of its own rows in a cell, 5 by default. Separated by commas. Here "
             "you consent for all of them; across organisations each party consents in its own site "
             "file.",

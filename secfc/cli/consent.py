@@ -89,8 +89,10 @@ def _from_rows_on(limits: Limits, name: str, rows: str, *, spreads: bool) -> Lim
     """Limits with this smallest number of rows: of clusters with `spreads`, and of cells of a table."""
     if not rows.isascii() or not rows.isdigit():
         raise ParameterError(f"--consent: {name}={rows}: a number of rows is needed")
+    if not spreads and limits.describe is None:
+        raise ParameterError(f"--consent: {name}={rows}: only with --reveal-spread or --describe")
     try:
         limits = limits if limits.describe is None else replace(limits, describe=int(rows))
-        return replace(limits, reveal_spread=int(rows)) if spreads or limits.describe is None else limits
+        return replace(limits, reveal_spread=int(rows)) if spreads else limits
     except ParameterError as error:
         raise ParameterError(f"--consent: {name}={rows}: {error}") from None
