@@ -127,6 +127,23 @@ class TestFile:
         assert asked(path, "b", {"age": cell(*range(21)), "dose": cell(*range(20))}) == {"age"}
         assert len(Ledger.read(path, KEY).openings) == 3
 
+    def test_what_it_refuses_altogether_stays_so_after_what_the_run_opened_first(self, path):
+        asked(path, "a", {"age": cell(*range(20))})
+        found = Ledger.read(path, KEY)
+        found.note("b", "job", {"bmi": cell(*range(40))}, found.positions(ROWS))
+        assert asked(path, "b", {"age": cell(*range(21))}) == {"age"}
+        assert Ledger.read(path, KEY).openings[-1].refused == ["age"]
+
+    def test_other_sums_of_the_same_run_and_columns_count(self, path):
+        """Totals of a preparation, and then centres. The same centres do not, with more rows known."""
+        asked(path, "a", {"age": cell(*range(40))})
+        for rows in (ROWS, [*ROWS, *map(str, range(40))]):
+            found = Ledger.read(path, KEY)
+            found.positions(rows)
+            found.note("a", "job", {"age": cells(np.arange(40) // 20)}, found.positions(ROWS))
+        assert len(Ledger.read(path, KEY).openings) == 2
+        assert asked(path, "b", {"age": cell(*range(22))}) == {"age"}
+
     def test_of_two_runs_at_once_one_sees_the_other(self, path):
         context = get_context("spawn")
         with context.Pool(2) as pool:

@@ -135,14 +135,13 @@ class Ledger:
     def note(
         self, run: str, job: str, columns: Mapping[str, Bools], rows: Ints, refused: Iterable[str] = ()
     ) -> None:
-        """Write down what a run opens of rows at these positions, unless it is there."""
-        if any(one.run == run and columns.keys() <= one.cells.keys() for one in self.openings):
-            return
+        """Write down what a run opens of rows at these positions, unless these sums are there."""
         size = len(self.marks)
-        cells = {
-            name: [np.packbits(_bits(cell, rows, size)).tobytes().hex() for cell in one]
-            for name, one in columns.items()
-        }
+        cells = {name: [_hex(_bits(cell, rows, size)) for cell in one] for name, one in columns.items()}
+        if not refused and any(
+            one.run == run and cells.items() <= one.cells.items() for one in self.openings
+        ):
+            return
         date = datetime.now(UTC).date().isoformat()
         self.openings.append(_Opening(run=run, job=job, date=date, cells=cells, refused=sorted(refused)))
         self._write()
@@ -233,6 +232,11 @@ def _bits(cell: Bools, rows: Ints, size: int) -> Bools:
     bits = np.zeros(size, dtype=np.bool_)
     bits[rows[cell]] = True
     return bits
+
+
+def _hex(cell: Bools) -> str:
+    """Without zeros at the end, so that it is the same text when the ledger knows more rows."""
+    return np.packbits(cell).tobytes().rstrip(b"\0").hex()
 
 
 def _of_hex(cell: str) -> Bools:
