@@ -28,7 +28,7 @@ from secfc.protocol.messages import RUN_ID_BYTES, SERVER
 from secfc.psu.roles import kernels_for
 from secfc.psu.tokens import SALT_BYTES
 
-_READ: dict[str, Callable[[Any], Any]] = {"resampled": Resampled.of, "counted": Counted.of}
+READ: dict[str, Callable[[Any], Any]] = {"resampled": Resampled.of, "counted": Counted.of}
 """What makes an opened value of the JSON value in which a party tells it; the others are arrays."""
 
 FOR_EVER = threading.TIMEOUT_MAX / 4  # seconds: stands for no deadline
@@ -88,5 +88,5 @@ def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes
         {client: one.arrays[1] for client, one in given.items() if client <= setup.job.n} if hidden else None,
         run_id=run,
         lost=coordinator.lost,
-        opened={name: _READ.get(name, np.array)(value) for name, value in told.items()},
+        opened={name: READ.get(name, np.array)(value) for name, value in told.items()},
     )

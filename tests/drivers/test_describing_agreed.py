@@ -1,115 +1,20 @@
 """Agreed jobs that describe columns, with a process per party: a table at each site, and its ledger."""
 
-import csv
 import json
 
-import numpy as np
 import pytest
-from support.organisations import NAMES, Organisations
+from support.describing import CONSENT, Describing
+from support.organisations import NAMES
 
 from secfc.agreement.check import check_site
 from secfc.agreement.site_file import read_site
-from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import LimitError, ParameterError, TooManyFaultsError
-
-SCHEMA = """\
-smallest = 3
-
-[[column]]
-name = "stay"
-unit = "days"
-low = 0
-high = 60
-step = 1
-
-[[column]]
-name = "ward"
-categories = ["medical", "surgical"]
-"""
-
-CONSENT = "[limits]\ndescribe = 3\nlargest_share = 1.0\n"
-
-
-class Describing(Organisations):
-    """Twenty rows per site in two groups, with a stay and a ward that are not clustered."""
-
-    def __init__(self, folder):
-        super().__init__(folder)
-        rng = np.random.default_rng(4)
-        self.table = {
-            name: {
-                "patient": [f"{name}-{at}" for at in range(20)],
-                "age": (np.arange(20) % 2 * 60 + rng.uniform(20, 30, 20)).tolist(),
-                "bmi": rng.uniform(20, 30, 20).tolist(),
-                "los": [*rng.integers(0, 60, 19).tolist(), None],
-                "ward": rng.choice(["medical", "surgical"], 20).tolist(),
-            }
-            for name in NAMES
-        }
-        (folder / "outcomes.toml").write_text(SCHEMA)
-        self.replace(self.job, "runs = 100", 'runs = 100\ndescribe = "outcomes.toml"')
-        for name in NAMES:
-            self.write_table(name)
-            data = f'path = "{name}.csv"\nid = "patient"\n[data.columns]\nstay = "los"\n'
-            self.write_site(name, data=data, more=CONSENT)
-
-    def write_table(self, name, left=range(20)):
-        table = self.table[name]
-        with (self.folder / f"{name}.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(table)
-            writer.writerows([["" if one[at] is None else one[at] for one in table.values()] for at in left])
-
-    def run(self, **options):
-        self.sign()
-        return run_agreed(
-            self.agreement,
-            file=self.job,
-            sites=[self.site(name) for name in NAMES],
-            summary=self.folder / f"summary-{len(list(self.folder.glob('summary-*')))}.json",
-            **options,
-        )
-
-    def another(self, change=('title = "', 'title = "Another of ')):
-        """Another job with the same files."""
-        self.replace(self.job, *change)
-        self.job.with_suffix(".signatures").unlink(missing_ok=True)
-
-    def tables(self, name):
-        """The tables of all runs at a site, by the time of the run."""
-        folders = sorted(self.written(name), key=lambda one: one.stat().st_mtime_ns)
-        paths = [one / "table1.csv" for one in folders if (one / "table1.csv").exists()]
-        return [list(csv.reader(path.read_text().splitlines())) for path in paths]
-
-    def expected(self, labels):
-        """Counts and means of the stay in each cluster, and wards, over all sites' rows."""
-        of_all = [
-            (h, one["los"][at], one["ward"][at])
-            for name, one in self.table.items()
-            for at, h in enumerate(labels[name])
-        ]
-        found = []
-        for h in (0, 1):
-            stays = [stay for own, stay, _ in of_all if own == h and stay is not None]
-            wards = [ward for own, _, ward in of_all if own == h]
-            found.append((len(wards), np.mean(stays), np.std(stays, ddof=1), wards.count("medical")))
-        return found
 
 
 def test_every_site_has_the_table_of_all_rows(tmp_path):
     made = Describing(tmp_path)
     made.run()
-    labels = {name: made.labels(name) for name in NAMES}
-    (table,) = made.tables("north")
-    assert all(made.tables(name) == [table] for name in NAMES)
-    assert table[0] == ["", "cluster 0", "cluster 1", "p"]
-    for at, (rows, mean, std, medical) in enumerate(made.expected(labels), 1):
-        assert table[1][at] == str(rows)
-        assert table[2][at] == f"{mean:.4g} ({std:.3g})"
-        assert table[5][at] == f"{medical} ({100 * medical / rows:.1f})"
-    assert [line[0] for line in table] == [
-        "", "rows", "stay (days), mean (SD)", "missing", "ward, n (%)", "medical", "surgical",
-    ]  # fmt: skip
+    made.assert_tables()
     assert all((tmp_path / f"results-{name}.ledger").stat().st_mode & 0o777 == 0o600 for name in NAMES)
 
 

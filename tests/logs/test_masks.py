@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from simulator.kills import KILLS
+from simulator.kills import HALVES, KILLS, kill_at_halves
 from support.restarting import KINDS, Restarting, assert_same
 from support.sweeps import sweep
 
@@ -276,6 +276,24 @@ def test_killed_around_calls_parties_hide_nothing_else_under_the_same(
     run = Restarting(setup, tmp_path, plan)
     assert run.run() > 1
     assert_same(run.outcome(), expected, noise=setup.job.opened.noise is not None)
+    uses.check()
+    assert uses.purposes - CHECKS == purposes_of(setup.job)
+    assert uses.again > 10
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("first", range(len(KILLS)))
+def test_killed_between_resamples_and_between_cells_and_openings_they_do_neither(
+    setup_of, tmp_path, monkeypatch, first
+):
+    setup = setup_of(**KINDS["resamples, described"])
+    expected = run_in_process(setup)
+    uses, run = Uses(monkeypatch), Restarting(setup, tmp_path)
+    reached = kill_at_halves(monkeypatch, run, KILLS[first:] + KILLS[:first])
+    run.run()
+    assert reached == list(HALVES)
+    assert not run.plan
+    assert_same(run.outcome(), expected)
     uses.check()
     assert uses.purposes - CHECKS == purposes_of(setup.job)
     assert uses.again > 10

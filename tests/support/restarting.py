@@ -14,6 +14,7 @@ from secfc.drivers.calls import framing
 from secfc.drivers.calls.callee import Callee
 from secfc.drivers.calls.coordinator import Coordinator
 from secfc.drivers.calls.coordinator_log import CoordinatorLog
+from secfc.drivers.multiprocess import READ
 from secfc.drivers.simulated import SimulatedParty, give
 from secfc.drivers.terms import RunTerms
 from secfc.protocol.job.limits import Limits
@@ -64,6 +65,26 @@ KINDS = {
         "limits": Limits(reveal_inertia=True),
     },
     "weights": {"weighted": True, "counts": (3, 4, 2), "disclosure": "labels"},
+    "resamples, described": {
+        "counts": (3, 4, 2),
+        "k": 2,
+        "max_iter": 1,
+        "disclosure": "labels",
+        "init": "k-means++",
+        "resamples": 2,
+        "described": (0, 2),
+        "smallest_cell": 2,
+        "limits": Limits(reveal_tables=True, describe=2),
+    },
+    "described, liars": {
+        "counts": (3, 4, 0, 2, 3),
+        "k": 1,
+        "disclosure": "labels",
+        "max_liars": 1,
+        "described": (0, 2),
+        "smallest_cell": 2,
+        "limits": Limits(describe=2),
+    },
     "prediction": {
         "disclosure": "labels",
         "predict": True,
@@ -168,8 +189,10 @@ class Restarting(Processes):
         received = {j: arrays[0] for j, (_, arrays) in results.items() if arrays}
         hidden = self.setup.ids is not None
         rows = {j: arrays[1] for j, (_, arrays) in results.items() if len(arrays) == 2} if hidden else None
-        told = next((one for one, _ in results.values() if one.get("centres") is not None), {})
-        opened = {name: np.array(told[name]) for name in ("centres", "deviations") if told.get(name)}
+        told = {
+            name: value for one, _ in results.values() for name, value in one.items() if value is not None
+        }
+        opened = {name: READ.get(name, np.array)(value) for name, value in told.items()}
         return self.coordinator.report.outcome(
             received,
             [len(part) for part in self.setup.rows],
@@ -188,6 +211,9 @@ def assert_same(found, expected, *, noise=False):
         np.testing.assert_equal(getattr(found, name), getattr(expected, name))
     for name in ("centres", "deviations", "union_rows")[noise:]:
         np.testing.assert_equal(getattr(found, name), getattr(expected, name))
+    for name in ("resampled", "counted"):
+        mine, theirs = (getattr(one, name) and getattr(one, name).to_dict() for one in (found, expected))
+        assert mine == theirs
     kinds = [
         sorted((m.kind, m.sender, m.recipient) for m in one.costs.messages if m.kind != "Step")
         for one in (found, expected)

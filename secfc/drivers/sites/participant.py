@@ -244,7 +244,8 @@ class Participant(TakingPart):
         self._known_by = self._rows.known_by
         if self._known_by is not None:
             with self._past.ledger(self._identity) as ledger:
-                ledger.check_room()  # before anything is shared
+                if not goes_on:  # it may have taken this run's openings
+                    ledger.check_room()  # before anything is shared
         if self.agreement.preparation is not None and self._rows.unprepared is None:
             self.preparation = Preparation(schema=self.agreement.preparation, statistics={})
 

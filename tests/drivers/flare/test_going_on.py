@@ -1,5 +1,6 @@
 """Killed sites and coordinators continue from their logs after a restart, byte for byte."""
 
+import json
 import random
 import struct
 from dataclasses import replace
@@ -7,7 +8,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from simulator.kills import COORDINATOR_KILLS, KILLS
+from simulator.kills import COORDINATOR_KILLS, HALVES, KILLS, kill_at_halves
+from support.describing import Describing
 from support.hidden import expected
 from support.kept import keeps_some
 from support.machines import Machines
@@ -16,6 +18,7 @@ from support.sweeps import sweep
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.key_files import COORDINATOR_KEY, read_key
+from secfc.agreement.logs import ledger
 from secfc.agreement.statement import COMPLETE
 from secfc.drivers.calls.callee import Callee
 from secfc.drivers.calls.envelopes import Kind, decode_answer, decode_call
@@ -102,6 +105,24 @@ def test_a_preparation_goes_on_after_kills(tmp_path):
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(prepared)
     assert [made.labels(name) for name in made.names] == [labels.tolist() for labels in exact.labels_]
     machines.assert_logs_gone()
+
+
+def test_tables_go_on_after_kills_and_ledgers_count_them_once(tmp_path, monkeypatch):
+    """Also a ledger that had room for one opening when the run began."""
+    monkeypatch.setattr(ledger, "MOST_OPENINGS", 1)
+    made = Describing(tmp_path)
+    made.resample()
+    made.sign()
+    machines = Machines(made)
+    reached = kill_at_halves(monkeypatch, machines, KILLS)
+    machines.run()
+    assert reached == list(HALVES)
+    machines.assert_whole()
+    made.assert_tables()
+    made.assert_stability()
+    for name in made.names:
+        noted = json.loads((tmp_path / f"results-{name}.ledger").read_text())["openings"]
+        assert [sorted(one["cells"]) for one in noted] == [["los", "ward"]]
 
 
 def test_in_the_second_round_no_site_keeps_values_of_its_rows(organisations):
