@@ -9,7 +9,6 @@ import pytest
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 
 import secfc
-from secfc.kmeans.measures import histogram
 from secfc.report.compared import knee_of, recommended, table
 
 _RNG = np.random.default_rng(8)
@@ -201,19 +200,3 @@ def test_the_table_fits_in_80_columns():
 )
 def test_knee_of_a_curve(inertia, expected):
     assert knee_of([2, 3, 4, 5], inertia) == expected
-
-
-def test_histogram_has_every_row_and_ends_with_the_farthest():
-    counts, largest = histogram(np.array([0.0, 1.0, 4.0, 4.0]))
-    assert (sum(counts), counts[0], counts[-1], largest) == (4, 1, 2, 4.0)
-    assert histogram(np.zeros(3)) == ([3] + [0] * 23, 0.0)
-
-
-def test_a_result_has_the_distances_to_the_centres():
-    result = secfc.run(PARTIES, 4, 1, 1, n_init=5, seed=0, disclosure="coded")
-    labels = np.concatenate(result.labels)
-    centres = np.array([POOLED[labels == h].mean(axis=0) for h in range(4)])
-    own = np.linalg.norm(POOLED - centres[labels], axis=1)
-    assert result.distance_edges[-1] == pytest.approx(own.max(), rel=1e-6)
-    assert result.distance_counts.sum() == len(POOLED)
-    assert np.abs(result.distance_counts - np.histogram(own, result.distance_edges)[0]).sum() <= 2

@@ -29,7 +29,7 @@ def test_no_distance_is_in_the_result():
     assert result.inertia is None
     assert result.near_ties is None
     assert result.history.tolist() == []
-    assert result.distance_counts.tolist() == result.distance_edges.tolist() == []
+    assert result.cluster_spreads.tolist() == result.cluster_silhouettes.tolist() == []
     assert "inertia=None" in repr(result)
 
 

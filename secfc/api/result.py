@@ -66,13 +66,9 @@ class Result(Outcome):
         they are few, more starts may find a better clustering. None likewise.
     faults : Faults
         Clients, numbered from 1, that vanished or lied.
-    distance_counts : ndarray of shape (24,), int64
-        Number of rows by distance to their centre, in equal bins; empty with disclosure "labels".
-    distance_edges : ndarray of shape (25,), float64
-        Ends of the bins, from 0 to the largest distance, in the data's units; empty likewise.
     cluster_spreads : ndarray of shape (k,), float64
         Root mean square of the distances of each cluster's rows to its centre, in the data's units, each row
-        counted once whatever its weight; NaN for a cluster without rows; empty likewise.
+        counted once whatever its weight; NaN for a cluster without rows; empty with disclosure "labels".
     cluster_silhouettes : ndarray of shape (k,), float64
         Simplified silhouette of each cluster (`secfc.Candidate`); NaN and empty likewise.
     costs : Costs

@@ -468,7 +468,6 @@ def _as_centres(init: Any, members: list[Party], job: Job) -> Floats:
 
 
 def _result(outcome: Outcome, members: list[Party], job: Job, held: HeldIds | None) -> Result:
-    bins = len(outcome.histogram)
     return Result(
         **shared(outcome, Result)
         | {
@@ -480,10 +479,8 @@ def _result(outcome: Outcome, members: list[Party], job: Job, held: HeldIds | No
             "cluster_centers": outcome.centres,
             "cluster_std": outcome.deviations,
             "columns": next((one.columns for one in members if one.columns), ()),
-            "distance_counts": np.array(outcome.histogram, dtype=np.int64),
             "cluster_spreads": np.array(outcome.spreads),
             "cluster_silhouettes": np.array(outcome.silhouettes),
-            "distance_edges": np.linspace(0.0, outcome.largest, bins + 1 if bins else 0),
             "job": job,
         }
     )

@@ -35,8 +35,6 @@ class Outcome:
     equal_starts: int | None
     near_starts: int | None
     faults: Faults
-    distance_counts: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
-    distance_edges: Floats = field(default_factory=lambda: np.empty(0), repr=False)
     cluster_spreads: Floats = field(default_factory=lambda: np.empty(0), repr=False)
     cluster_silhouettes: Floats = field(default_factory=lambda: np.empty(0), repr=False)
     costs: Costs

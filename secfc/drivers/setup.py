@@ -127,8 +127,6 @@ class Figures:
     equal_starts: int | None  # as in `secfc.Result`
     near_starts: int | None
     faults: Faults
-    histogram: list[int]  # rows by distance to their centre, in equal bins up to `largest`; or empty
-    largest: float  # in the data's units
     # Of each cluster, nan without rows, in the data's units and without unit; or empty.
     spreads: list[float] = field(repr=False)
     silhouettes: list[float] = field(repr=False)
@@ -212,11 +210,8 @@ class ServerReport(Figures):
         clustering = server.outcome
         assert clustering is not None
         measured = clustering if isinstance(clustering, SearchResult) else None
-        counts, largest = measured.histogram if measured else ([], 0.0)
         known = _figures(clustering, job)
         return cls(
-            histogram=counts,
-            largest=job.distance_in_data_units(Fraction(largest)),
             spreads=[_in_data_units(one, job) for one in measured.spreads] if measured else [],
             silhouettes=measured.silhouettes if measured else [],
             found=[_figures(one, job) for one in server.found],

@@ -8,7 +8,7 @@ import numpy as np
 
 from secfc.field.array_types import Floats, Ints, Labels, Objects, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.kmeans.measures import CentreDistances, Measures, histogram, measures, silhouettes, spreads
+from secfc.kmeans.measures import CentreDistances, Measures, measures, silhouettes, spreads
 from secfc.kmeans.program import Best
 
 
@@ -34,16 +34,14 @@ class LabelResult:
 class SearchResult(LabelResult):
     """The result of one start, if distances are known.
 
-    `histogram` is of the distances of rows to their centres (`secfc.kmeans.measures.histogram`), in quantised
-    units. `spreads` and `silhouettes` have for each cluster the root mean square of these distances, and
-    `secfc.kmeans.measures.silhouettes`; nan where there is none.
+    `spreads` and `silhouettes` have for each cluster the root mean square of the distances of its rows to its
+    centre, in quantised units, and `secfc.kmeans.measures.silhouettes`; nan where there is none.
     """
 
     inertia: Fraction = Fraction(0)  # in squared quantised units
     score: int = 0  # by which starts are compared (`secfc.kmeans.score`)
     history: list[Fraction] = field(default_factory=list)  # inertia of each iteration
     near_ties: int = 0  # comparisons that floats could not decide
-    histogram: tuple[list[int], float] = ([], 0.0)
     spreads: list[float] = field(default_factory=list, repr=False)
     silhouettes: list[float] = field(default_factory=list, repr=False)
 
@@ -72,7 +70,6 @@ def describe(
     """
     squared = radix.approximate(own)
     distances, nearest = np.sqrt(squared) / sizes[run.labels], squared / sizes[run.labels] ** 2.0
-    run.histogram = histogram(distances)
     run.spreads = spreads(distances, run.labels, run.k).tolist()
     widths = silhouettes(run.labels, nearest, second, run.k)
     run.silhouettes = widths.tolist()

@@ -11,9 +11,6 @@ import numpy as np
 
 from secfc.field.array_types import Floats, Ints, Labels
 
-BINS = 24
-"""Bins of the histogram of distances: enough for a chart of about 500 pixels."""
-
 
 class CentreDistances:
     """Distances between the means of `sets`, from an iteration's distances, taken block by block.
@@ -127,13 +124,6 @@ class Measures:
     def chosen_by(self) -> float:
         """The measure that compares clusterings of several k; greater is better."""
         return self.calinski_harabasz if self.silhouette is None else self.silhouette
-
-
-def histogram(distances: Floats) -> tuple[list[int], float]:
-    """Counts of distances in `BINS` equal bins from 0, and the upper end of the last bin."""
-    largest = float(distances.max(initial=0.0))
-    counts, _ = np.histogram(distances, bins=BINS, range=(0.0, largest or 1.0))
-    return counts.tolist(), largest
 
 
 def spreads(distances: Floats, labels: Labels, k: int) -> Floats:

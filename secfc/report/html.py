@@ -151,7 +151,7 @@ def page_of(
         centres = result.cluster_centers
     if party is not None and centres is not None and pooled is not None:
         fit = fit_of(rows_of_run(result, pooled)[party], np.asarray(result.labels[party]), centres)
-    if party is None and result.distance_counts.size:
+    if party is None and result.cluster_spreads.size:
         fit = fit_of_all(result)
     own_only = job.own_labels and party is not None  # a party knows no labels but its own
     unknown = own_only and (centres is None or job.rows.weighted)  # sizes of clusters are opened with centres

@@ -31,7 +31,7 @@ class TestPrediction:
         assert [net.clients[j].labels.tolist() for j in range(1, 6)] == FOUND
         outcome = net.server.outcome
         assert outcome.labels.tolist() == [one for part in FOUND for one in part]
-        assert (outcome.inertia, outcome.history, outcome.histogram) == (0, [], ([], 0.0))
+        assert (outcome.inertia, outcome.history, outcome.spreads) == (0, [], [])
         assert net.server.gathering.round == 1
 
     def test_another_label_of_a_row_that_has_one_is_refused(self):

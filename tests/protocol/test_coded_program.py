@@ -68,7 +68,7 @@ def test_starts_and_options_have_the_results_of_lloyd(options):
 
 
 def everything(result):
-    measured = result.distance_counts.tolist(), result.distance_edges.tolist()
+    measured = result.cluster_spreads.tolist(), result.cluster_silhouettes.tolist()
     return [one.tolist() for one in result.labels], result.history.tolist(), result.near_ties, measured
 
 
