@@ -267,7 +267,7 @@ REFUSED = {
     "never shared": ((*NEWS, "--never-share", "dose"), None, "limits forbid sharing column 'dose'"),
     "a party too many": ((*NEWS, "--", "west-new.csv"), None, "FILES: 4 parties, the run in result had 3"),
     "no run": ((*NEWS, "--run", "nowhere"), None, "--run: nowhere/summary.json: No such file or directory"),
-    "no summary": (NEWS, no_summary, "--run: result/summary.json is not a summary that secfc run wrote"),
+    "no summary": (NEWS, no_summary, "--run: result/summary.json: run is needed"),
     "rows were added": (NEWS, one_row_more, "result/south.labels.csv: 26 labels, south.csv has 27 rows"),
     "rows were moved": (NEWS, other_ids, "result/south.labels.csv: its IDs are not those of south.csv"),
     "no labels": (NEWS, spoiled("patient,age,dose\n"), "columns 'patient' and 'label' are needed"),

@@ -44,12 +44,16 @@ def test_a_key_of_a_file(tmp_path: Path):
 
 @pytest.mark.parametrize(("name", "value"), CHOICES)
 def test_the_summary_of_a_run_for_a_prediction(tmp_path: Path, name: str, value: str):
-    (tmp_path / "a.csv").write_text("x\n1\n2\n")
-    parameters = {"n": 1, "k": 1, "t": 1, "ell": 1, "bound": 2.0, "ids_cap": None, name: value}
-    summary = {"run": "00", "parameters": parameters, "columns": ["x"], "id": None, "weight": None}
-    (tmp_path / "summary.json").write_text(json.dumps(summary))
-    data = str(tmp_path / "a.csv")
-    shown = _refused("predict", data, "--run", str(tmp_path), "--new", f"a={data}", "--out", "o")
+    files = [str(tmp_path / f"{party}.csv") for party in "abc"]
+    for file in files:
+        Path(file).write_text("x\n1\n2\n")
+    out, path = str(tmp_path / "out"), tmp_path / "out" / "summary.json"
+    words = ["run", *files, "-k", "2", "--t", "1", "--ell", "1", "--driver", "in-process", "--out", out]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    summary = json.loads(path.read_text())
+    summary["parameters"][name] = value
+    path.write_text(json.dumps(summary))
+    shown = _refused("predict", *files, "--run", out, "--new", f"a={files[0]}", "--out", "o")
     assert CHOICES[name, value] in shown
 
 

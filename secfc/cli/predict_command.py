@@ -5,51 +5,23 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from secfc.agreement.schemas import with_options
 from secfc.api.predict import Prediction, predict_members
 from secfc.cli.command_options import Predicting
 from secfc.cli.consent import positions
 from secfc.cli.inputs import label_names, members_of, say_how_written
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
 from secfc.cli.run_command import SUMMARY
+from secfc.cli.run_folder import read_run
 from secfc.errors import ParameterError
+from secfc.protocol.job.cases import Union
 from secfc.protocol.job.job_options import as_options
-from secfc.protocol.job.options import Agreed, shared
-from secfc.protocol.job.retired import retired_choice
+from secfc.protocol.job.options import Agreed, options_of
 from secfc.sharing.row_checks import largest_norm
 from secfc.tables.outputs import check_new_folder, whole_folder, write_json
 from secfc.tables.reading import party_names, read_labels, read_table, read_tables, row_weights, write_labels
 from secfc.tables.site_rows import given_input
 from secfc.tables.sources.own_form import Input
 from secfc.tables.sources.text_format import TextFormat
-
-
-@with_options(Agreed, required=True)
-class _Parameters(BaseModel):
-    """Parameters of the run that a prediction shares."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-    n: int
-    k: int
-    t: int
-    ell: int
-    bound: float
-    ids_cap: int | None
-
-
-class _Run(BaseModel):
-    """The used part of a run's summary."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-    run: str
-    parameters: _Parameters
-    columns: list[str] = Field(min_length=1)
-    id: str | None
-    weight: str | None
 
 
 def predict_files(
@@ -64,13 +36,21 @@ def predict_files(
     """Predict and write the labels of new rows; return the summary. After a SecFCError `out` is unchanged."""
     check_new_folder("--out", out)
     options.check_prepared(bound=options.bound)
-    before = _read_run(run / SUMMARY)
+    try:
+        before, of_run = read_run(run)
+    except ParameterError as error:
+        raise ParameterError(f"--run: {error}") from None
+    if isinstance(of_run.rows, Union):
+        raise ParameterError(
+            "--run: not possible after a run with --membership, because a prediction discloses how many "
+            "rows each party has"
+        )
     preparation = options.preparation
     if preparation is not None and list(preparation.names) != before.columns:
         raise ParameterError(
             f"--prepared: the columns of {options.prepared} are not those of the run in {run}"
         )
-    of_run, names = before.parameters, party_names(files)
+    names = party_names(files)
     if len(names) != of_run.n:
         raise ParameterError(f"FILES: {len(names)} parties, the run in {run} had {of_run.n}")
     paths = _new_files(new, names, options.text_format)
@@ -88,7 +68,8 @@ def predict_files(
     bound = options.bound if preparation is None else preparation.bound
     if bound is None and all(largest_norm(one.rows, name=one.name) <= of_run.bound for one in new_rows):
         bound = of_run.bound  # so the server learns no new distance of old rows
-    more = {"limits": limits, "bound": bound, "sample_weight": row_weights(tables)} | shared(of_run, Agreed)
+    more = {"limits": limits, "bound": bound, "sample_weight": row_weights(tables)}
+    more |= {name: as_options(of_run)[name] for name in options_of(Agreed)}
     asked = options.options(**more)
     with our_warnings():
         prediction = predict_members(members, new_rows, labels, asked, k=of_run.k, t=of_run.t, ell=of_run.ell)
@@ -111,26 +92,6 @@ def predict_files(
     if not options.quiet:
         _show(prediction, [one.name for one in members], [str(out / name) for name in written.values()])
     return summary
-
-
-def _read_run(path: Path) -> _Run:
-    try:
-        before = _Run.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise ParameterError(f"--run: {path}: {error.strerror}; name the folder of a secfc run") from None
-    except ValidationError as error:
-        text = f"--run: {path} is not a summary that secfc run wrote"
-        for fault in error.errors(include_url=False):
-            name = str(fault["loc"][-1]) if fault["loc"] else ""
-            if instead := retired_choice(name, fault["input"]):
-                text = f"--run: {path}: {name} {fault['input']!r}: {instead}"
-        raise ParameterError(text) from None
-    if before.parameters.ids_cap is not None:
-        raise ParameterError(
-            "--run: not possible after a run with --membership, because a prediction discloses how many "
-            "rows each party has"
-        )
-    return before
 
 
 def _new_files(new: Sequence[str], names: Sequence[str], given: TextFormat) -> dict[int, Input]:

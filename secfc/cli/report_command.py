@@ -1,15 +1,14 @@
 """`secfc report`: makes the page of a run again from the folder that `secfc run` wrote."""
 
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
-from secfc.agreement.statement import Count, Text
 from secfc.api.result import Result
 from secfc.cli.render import say
 from secfc.cli.run_command import CENTRES, SPREADS, SUMMARY
+from secfc.cli.run_folder import Summary, read_run
 from secfc.drivers.costs import Costs
 from secfc.errors import DataError, ParameterError
 from secfc.field.array_types import Floats
@@ -17,37 +16,13 @@ from secfc.kmeans.sets import set_sizes
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.summary import SUMMARY as PREPARATION
 from secfc.prepare.summary import read_summary
-from secfc.protocol.job.job_options import JobOptions
-from secfc.protocol.job.making import make_job
+from secfc.protocol.job.job import Job
 from secfc.report.agreed_page import read_means, read_own_labels
-from secfc.report.coordinator_schema import CostsSchema, EndSchema, Part
+from secfc.report.coordinator_schema import EndSchema
 from secfc.report.html import VERSIONS, page_of, write_page
 from secfc.tables.outputs import check_report
-from secfc.tables.toml_file import ListOf, TableOf, check_values, read_json
 
 _LABELS = ".labels.csv"
-
-
-class _Party(Part):
-    file: str
-    rows: Count
-    labels: str
-
-
-class _Result(EndSchema):
-    sizes: ListOf[Count]
-
-
-class _Summary(Part):
-    """The used part of a run's summary."""
-
-    run: Text
-    parameters: dict[str, Any]
-    columns: ListOf[str]
-    parties: ListOf[_Party]
-    result: _Result
-    costs: CostsSchema
-    versions: TableOf[Text, Text]
 
 
 def report_folder(
@@ -55,13 +30,13 @@ def report_folder(
 ) -> None:
     """Write the page. It has everything that the run's page had but what needs rows or distances."""
     check_report(out)
-    told = check_values(read_json(folder / SUMMARY), _Summary, name=str(folder / SUMMARY))
+    told, job = read_run(folder)
     called = [Path(one.labels).name.removesuffix(_LABELS) for one in told.parties]
     if party is not None and party not in called:
         raise ParameterError(f"--party: {party!r} is not one of {', '.join(called)}")
     path = folder / PREPARATION
     preparation = read_summary(path) if path.is_file() else None
-    result = _result(folder, told, called, preparation)
+    result = _result(folder, told, job, called, preparation)
     if order is not None:
         result = result.ordered(order)
     if names is not None:
@@ -76,15 +51,10 @@ def report_folder(
     say(f"{write_page(page, out)}: written")
 
 
-def _result(folder: Path, told: _Summary, called: list[str], preparation: Preparation | None) -> Result:
+def _result(
+    folder: Path, told: Summary, job: Job, called: list[str], preparation: Preparation | None
+) -> Result:
     """The result as far as the folder has it, with means as they were clustered."""
-    known = {one.name for one in fields(JobOptions)}
-    try:
-        job = make_job(**{name: value for name, value in told.parameters.items() if name in known})
-    except TypeError:  # one is missing
-        raise ParameterError(f"{folder / SUMMARY}: parameters: not those of a secfc run") from None
-    if len(called) != job.n:
-        raise DataError(f"{folder / SUMMARY}: parties: {len(called)}, but n is {job.n}")
     labels = [  # no path leads out of the folder
         read_own_labels(
             folder / Path(one.labels).name, job.k, least=-1, rows=one.rows, whose=f"{one.rows} rows"
