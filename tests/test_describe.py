@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import re
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +73,7 @@ def test_sizes_and_parties(result, pooled):
     assert (table.parties, table.clusters, table.too_few) == (tuple(FRAMES), (0, 1, 2), ())
 
 
-@pytest.mark.parametrize("name", ["age", "bmi", "visits", "died", "admitted"])
+@pytest.mark.parametrize("name", ["age", "bmi", "visits", "admitted"])
 def test_counts_means_and_deviations_are_those_of_pooled_rows(result, pooled, name):
     numbers = pooled[name]
     if name == "admitted":
@@ -92,15 +93,25 @@ def test_counts_by_category_are_those_of_pooled_rows(result, pooled):
     assert found == of.to_dict("records")
 
 
+def test_truth_values_have_one_line_of_counts(result, pooled):
+    of = pd.crosstab(pooled.label, pooled.died)
+    found = [one["counts"] for one in records(result.table1(), "died")]
+    assert found == [{"0": no, "1": yes} for no, yes in of.to_numpy().tolist()]
+    assert result.table1().lines()[-1][:-1] == [
+        "died, n (%)", *(f"{yes} ({100 * yes / (no + yes):.1f})" for no, yes in of.to_numpy().tolist())
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["age", "bmi", "visits"])
 def test_f_is_that_of_pooled_rows(result, pooled, name):
     expected = stats.f_oneway(*(own.dropna() for _, own in pooled.groupby("label")[name]))
     np.testing.assert_allclose(result.table1().tests()[name], expected, rtol=1e-6)
 
 
-def test_chi_square_is_that_of_pooled_rows(result, pooled):
-    expected = stats.chi2_contingency(pd.crosstab(pooled.label, pooled.smoker))
-    assert result.table1().tests()["smoker"] == pytest.approx(expected[:2], rel=1e-14)
+@pytest.mark.parametrize("name", ["smoker", "died"])
+def test_chi_square_is_that_of_pooled_rows(result, pooled, name):
+    expected = stats.chi2_contingency(pd.crosstab(pooled.label, pooled[name]))
+    assert result.table1().tests()[name] == pytest.approx(expected[:2], rel=1e-14)
 
 
 def test_two_groups_and_two_categories_have_scipys_correction():
@@ -117,7 +128,7 @@ def test_the_table_as_text_csv_frame_and_html(result, tmp_path):
     assert lines[0] == ["rows", *map(str, table.sizes), ""]
     assert [line[0] for line in lines[1:]] == [
         "age, mean (SD)", "  missing", "bmi, mean (SD)", "visits, mean (SD)", "admitted, mean (SD)",
-        "smoker, n (%)", "  current", "  former", "  never", "  missing", "died, mean (SD)",
+        "smoker, n (%)", "  current", "  former", "  never", "  missing", "died, n (%)",
     ]  # fmt: skip
     one = records(table, "bmi")[0]
     assert lines[3][1] == f"{one['mean']:.4g} ({one['std']:.3g})"
@@ -250,12 +261,13 @@ def test_arrays_have_no_names():
         secfc.run(arrays, 3, 1, 1, describe=["x"], limits=CONSENT)
 
 
-def test_the_copy_of_a_party_shows_the_table_and_that_of_the_server_does_not(result, tmp_path):
-    own, servers = (result.report(tmp_path / f"{at}.html", party=at).read_text() for at in (0, None))
-    assert 'id="table"' in own
-    assert all(f">{line[1]}</td>" in own for line in result.table1().lines()[1:])
-    assert 'id="table"' not in servers
-    assert "of 6 columns that are not clustered, by cluster" in servers
+@pytest.mark.parametrize("party", [0, None])
+def test_the_page_shows_the_table_and_who_learned_it(result, tmp_path, party):
+    page = result.report(tmp_path / "page.html", party=party).read_text()
+    assert all(f">{line[1]}</td>" in page for line in result.table1().lines()[1:])
+    assert "Every party learned this, because all consented; the server did not." in page
+    assert "of 6 described columns, by cluster" in page
+    assert "too few" not in page.split('id="table"')[1].split("<h2")[0]
 
 
 def test_a_run_without_described_columns_has_no_table():
@@ -292,6 +304,17 @@ class TestWholeNumbers:
         assert (a.range, a.step, b.categories, c.range, c.step) == ((-1, 4), None, ("x", "y"), (3, 9), 1)
         assert d.range == (0, 1)
         assert values_of(tables[1], drafted(tables), name="b")[1].tolist() == [-1, 1]
+
+    @pytest.mark.parametrize("value", [2.0**60, -3.0, 0.5, 1e308, 5e-324])
+    def test_a_column_of_one_value_has_it_as_its_mean(self, value):
+        given = [[value] * len(own) for own in NUMBERS.values()]
+        table = secfc.run(NUMBERS, 3, 1, 1, describe=given, limits=CONSENT, seed=0).table1()
+        assert {(one["mean"], one["std"]) for one in table.records()} == {(value, 0.0)}
+
+    @pytest.mark.parametrize("value", [0.0, 1.0])
+    def test_a_column_of_0_or_of_1_alone_is_one_of_both(self, value):
+        (column,) = drafted([as_table({"a": [value]}, "a")]).columns
+        assert (column.range, column.step) == ((0, 1), 1)
 
 
 def test_a_table_of_one_cluster_has_no_tests():
@@ -334,6 +357,27 @@ class TestCommand:
         kept = [line for line in expected[1:] if line[0].startswith(("rows", "age", "bmi"))]
         assert [line for line in found[1:] if line[0].startswith(("rows", "age", "bmi"))] == kept
         assert "age, mean (SD)" in done.output
+
+    def test_the_page_made_again_has_the_table_with_its_clusters_in_order(self, files, result):
+        done = self.run("--columns", "x,y", "--describe", "age,smoker", "--consent", "all=3")
+        assert done.exit_code == 0, done.output
+        report = ["report", "result", "--out", "page.html", "--order", "size", "--names", "a,b,c"]
+        assert CliRunner().invoke(app, report).exit_code == 0
+        text = Path("page.html").read_text().split('id="table"')[1].split("</table>")[0]
+        lines = [re.findall(r"<t[hd][^>]*>([^<]*)<", line) for line in text.split("<tr>")[1:]]
+        of = result.ordered().named(["a", "b", "c"]).table1().lines()
+        assert lines[0] == ["", "a", "b", "c", "p"]
+        assert lines[1:4] == [of[1], *[[one.strip() for one in line] for line in of[2:4]]]
+        assert [line[0] for line in lines[4:]] == ["smoker, n (%)", "current", "former", "never", "missing"]
+
+    @pytest.mark.parametrize("text", ["", ",cluster 0,p\n", ",cluster 0,p\nrows,1,\n", ",a\nrows\n", "\xff"])
+    def test_another_table_is_refused(self, files, text):
+        self.run("--columns", "x,y", "--describe", "age", "--consent", "all=3")
+        Path("result/table1.csv").write_text(text, encoding="latin-1")
+        done = CliRunner().invoke(app, ["report", "result", "--out", "page.html"])
+        assert done.exit_code == 2
+        assert "result/table1.csv: no" in " ".join(done.output.split())
+        assert not Path("page.html").exists()
 
     @pytest.mark.parametrize(
         ("options", "status", "text"),

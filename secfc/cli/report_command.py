@@ -1,5 +1,6 @@
 """`secfc report`: makes the page of a run again from the folder that `secfc run` wrote."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -7,12 +8,13 @@ import numpy as np
 
 from secfc.api.result import Result
 from secfc.cli.render import say
-from secfc.cli.run_command import CENTRES, SPREADS, SUMMARY
+from secfc.cli.run_command import CENTRES, SPREADS, SUMMARY, TABLE
 from secfc.cli.run_folder import Summary, read_run
 from secfc.drivers.costs import Costs
 from secfc.errors import DataError, ParameterError
 from secfc.field.array_types import Floats
 from secfc.kmeans.sets import set_sizes
+from secfc.prepare.by_cluster import read_lines
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.summary import SUMMARY as PREPARATION
 from secfc.prepare.summary import read_summary
@@ -48,7 +50,23 @@ def report_folder(
         party=None if party is None else called.index(party),
         versions={name: told.versions[name] for name in VERSIONS if name in told.versions},
     )
+    lines, figures = read_lines(folder / TABLE), page.figures
+    if lines and figures is not None:
+        table = _renumbered(lines, result, name=str(folder / TABLE))
+        page = replace(page, figures=replace(figures, table=table))
     say(f"{write_page(page, out)}: written")
+
+
+def _renumbered(lines: list[list[str]], result: Result, *, name: str) -> list[list[str]]:
+    """A table with columns for the run's clusters in the order and with the names of a result."""
+    k = result.job.k
+    head, order = lines[0], result.cluster_order or range(k)
+    places = {new: head.index(f"cluster {old}") for new, old in enumerate(order) if f"cluster {old}" in head}
+    if not len(places) == len(head) - 2 == np.count_nonzero(result.sizes):
+        raise DataError(f"{name}: not of {k} clusters")
+    titles = result.cluster_names or [f"cluster {h}" for h in range(k)]
+    moved = [[line[0], *(line[at] for at in places.values()), line[-1]] for line in lines[1:]]
+    return [[head[0], *(titles[h] for h in places), head[-1]], *moved]
 
 
 def _result(

@@ -30,6 +30,7 @@ from secfc.tables.printed import html_table, pandas, text_table
 from secfc.tables.texts import is_missing
 
 TOO_FEW = "too few"
+_BINARY = "0", "1"
 
 
 def drafted(tables: Sequence[pa.Table]) -> Schema:
@@ -52,8 +53,8 @@ def drafted(tables: Sequence[pa.Table]) -> Schema:
         if not np.isfinite(numbers).all():
             raise DataError(f"describe: column {name!r} has infinite values")
         low, high = float(numbers.min(initial=inf)), float(numbers.max(initial=-inf))
-        if not low < high:
-            low, high = (low, low + 1) if low == high else (0.0, 1.0)
+        if not low < high:  # 0 to the only value, or to 1
+            low, high = (min(low, 0.0), max(low, 0.0)) if low == high != 0 else (0.0, 1.0)
         whole = bool((numbers == np.rint(numbers)).all()) and max(abs(low), abs(high)) < 1 << 44
         columns.append(
             Column(name=name, low=low, high=high, step=1 if whole and not dates else None, date=dates)
@@ -161,15 +162,16 @@ class Table1:
     def records(self) -> list[dict[str, Any]]:
         """One dict for each column and cluster: column, cluster, count, missing, and mean and std or counts.
 
-        `std` is the sample standard deviation. `counts` are those of categories, by name. `missing` is None
-        if sizes of clusters were not opened. Columns that were not opened are left out.
+        `std` is the sample standard deviation. `counts` are those of categories, by name; a column of whole
+        numbers from 0 to 1 has the categories "0" and "1". `missing` is None if sizes of clusters were not
+        opened. Columns that were not opened are left out.
         """
         return [one for column, numbers in self._opened() for one in self._records_of(column, numbers)]
 
     def _opened(self) -> list[tuple[Column, Objects]]:
         """The columns that were opened, and their numbers."""
         found = zip(self.schema.columns, self.counted.numbers[1:], strict=True)
-        return [(column, numbers) for column, numbers in found if numbers is not None]
+        return [_as_shown(column, numbers) for column, numbers in found if numbers is not None]
 
     def _records_of(self, column: Column, numbers: Objects) -> list[dict[str, Any]]:
         found, sizes = [], self.sizes
@@ -187,8 +189,8 @@ class Table1:
     def tests(self) -> dict[str, tuple[float, float]]:
         """By column the statistic and p of a one-way analysis of variance, or of a chi-square test.
 
-        Equal to `scipy.stats.f_oneway` and `chi2_contingency` of the pooled rows. nan where there is nothing
-        to compare. ParameterError without SciPy.
+        Equal to `scipy.stats.f_oneway` and `chi2_contingency` of the pooled rows; a column of whole numbers
+        from 0 to 1 has the latter. nan where there is nothing to compare. ParameterError without SciPy.
         """
         try:
             from scipy import stats  # noqa: PLC0415 - an extra
@@ -224,9 +226,13 @@ class Table1:
             if numbers is None:
                 lines.append([name, *([TOO_FEW] * len(blank)), ""])
                 continue
+            column, numbers = _as_shown(column, numbers)  # noqa: PLW2901
             cells = self._records_of(column, numbers)
             p = _p_text(tested[column.name][1]) if column.name in tested else ""
-            if column.categories:
+            if column.categories == _BINARY:
+                shares = [_share_text(one["counts"]["1"], one["count"]) for one in cells]
+                lines.append([f"{name}, n (%)", *shares, p])
+            elif column.categories:
                 lines.append([f"{name}, n (%)", *blank, p])
                 lines += [
                     [
@@ -251,7 +257,7 @@ class Table1:
         )
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the same as a CSV file."""
+        """Write the same as a CSV file. Names and categories stay as they are, also for spreadsheets."""
         Path(path).write_text(self.csv_text(), encoding="utf-8", newline="")
 
     def csv_text(self) -> str:
@@ -267,6 +273,28 @@ class Table1:
 
     def _repr_html_(self) -> str:
         return html_table([[cell.replace("  ", "\N{EM SPACE}") for cell in line] for line in self.lines()])
+
+
+def read_lines(path: Path) -> list[list[str]]:
+    """The lines that `Table1.to_csv` wrote, each of two or more cells; [] if there is no file."""
+    if not path.is_file():
+        return []
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = list(csv.reader(file))
+        if len(lines) > 1 and len(lines[0]) > 1 and len(set(map(len, lines))) == 1:
+            return lines
+    except (csv.Error, UnicodeDecodeError):
+        pass  # refused below
+    raise DataError(f"{path}: no table of columns by cluster")
+
+
+def _as_shown(column: Column, numbers: Objects) -> tuple[Column, Objects]:
+    """A column and its numbers; one of whole numbers from 0 to 1 has two categories instead of moments."""
+    if column.categories or column.date or column.step != 1 or column.range != (0, 1):
+        return column, numbers
+    count, total = numbers[:, 0], numbers[:, 1]
+    return Column(name=column.name, unit=column.unit, categories=_BINARY), np.stack([count - total, total], 1)
 
 
 def _mean_and_std(scale: _Scale, cell: Sequence[int]) -> tuple[float, float]:

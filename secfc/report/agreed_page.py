@@ -16,11 +16,12 @@ from secfc.agreement.public_errors import COMPLETE
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import Summary
-from secfc.drivers.sites.participant import CENTRES, LABELS, SIZES, SPREADS, STABILITY
+from secfc.drivers.sites.participant import CENTRES, LABELS, SIZES, SPREADS, STABILITY, TABLE
 from secfc.errors import AgreementError, DataError, ParameterError, SecFCError
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.consensus import Resampled, Stable
 from secfc.kmeans.sets import set_sizes, unreadable
+from secfc.prepare.by_cluster import read_lines
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.summary import SUMMARY as PREPARATION
 from secfc.prepare.summary import read_summary as read_preparation
@@ -92,6 +93,7 @@ def write_agreed_report(
             fit,
             _unread(site, labels),
             _stability(record, site),
+            [] if site is None else read_lines(site.results / str(record.run) / TABLE),
         ),
         learned=[]
         if record.costs is None
@@ -251,6 +253,7 @@ def _figures(
     fit: list[Fit],
     unread: list[str],
     stability: Sequence[Stable],
+    table: list[list[str]],
 ) -> Figures:
     told = result.sizes or result.counts
     known = {
@@ -270,6 +273,7 @@ def _figures(
         "fit": fit,
         "unreadable": unread,
         "stability": stability,
+        "table": table,
         "titles": list(map(str, range(result.k))),
     }
     return Figures(**shared(result, Figures) | known)

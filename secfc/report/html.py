@@ -31,7 +31,6 @@ from secfc.version import versions
 
 if TYPE_CHECKING:
     from secfc.agreement.audit import Finding
-    from secfc.prepare.by_cluster import Table1
 
 
 VERSIONS = versions("numpy")
@@ -72,7 +71,7 @@ class Figures:
     compared: list[Any] = field(default_factory=list)  # with the attributes of `secfc.api.choose_k.Candidate`
     stability: Sequence[Stable] = ()  # of each k, in a client's copy
     unreadable: list[str] = field(default_factory=list)  # what a party is told of its labels that are -1
-    table: "Table1 | None" = None  # in the copy of a party, if columns were described
+    table: list[list[str]] = field(default_factory=list)  # of described columns, as `Table1.lines`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +194,7 @@ def page_of(
                 columns=columns,
             ),
             fit=fit,
-            table=None if party is None else result.table,
+            table=[] if result.table is None else result.table.lines(),
         ),
         learned=who_learned_what(job, rounds=result.costs.rounds, names=shown),
         comparison=compare_with_pooled(result, pooled) if pooled is not None and party is None else None,

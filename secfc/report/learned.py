@@ -90,7 +90,7 @@ def who_learned_what(
         lines.append(
             Learned(
                 "every party, because all consented",
-                f"of {count} columns that are not clustered, by cluster: counts, and sums and sums of "
+                f"of {count} described columns, by cluster: counts, and sums and sums of "
                 f"squares or counts by category. Any t = {job.t} parties, without their own rows: those of "
                 f"at least two others, with {smallest} values or more each. The server: which were opened",
             )

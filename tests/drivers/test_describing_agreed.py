@@ -1,6 +1,8 @@
 """Agreed jobs that describe columns, with a process per party: a table at each site, and its ledger."""
 
+import html
 import json
+import re
 
 import pytest
 from support.describing import CONSENT, Describing
@@ -8,13 +10,25 @@ from support.organisations import NAMES
 
 from secfc.agreement.check import check_site
 from secfc.agreement.site_file import read_site
+from secfc.agreement.statement import read_summary
 from secfc.errors import LimitError, ParameterError, TooManyFaultsError
+from secfc.report.agreed_page import write_agreed_report
 
 
 def test_every_site_has_the_table_of_all_rows(tmp_path):
     made = Describing(tmp_path)
     made.run()
     made.assert_tables()
+    page = write_agreed_report(
+        read_summary(tmp_path / "summary-0.json"),
+        made.agreement,
+        tmp_path / "page.html",
+        name="summary-0.json",
+        site=read_site(made.site("north")),
+    )
+    (table,) = made.tables("north")
+    shown = page.read_text(encoding="utf-8").split('id="table"')[1].split("</table>")[0]
+    assert re.findall(r"<td[^>]*>([^<]*)<", shown) == [html.escape(one) for line in table[1:] for one in line]
     assert all((tmp_path / f"results-{name}.ledger").stat().st_mode & 0o777 == 0o600 for name in NAMES)
 
 
