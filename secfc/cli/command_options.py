@@ -145,9 +145,9 @@ class Prepared:
     @cached_property
     def preparation(self) -> "Preparation | None":
         """The preparation, or None; ParameterError for another file."""
-        from secfc.prepare.summary import read_summary
+        from secfc.prepare.preparation_file import read_preparation
 
-        return None if self.prepared is None else read_summary(self.prepared)
+        return None if self.prepared is None else read_preparation(self.prepared)
 
     def check_prepared(self, **given: object) -> None:
         """Raise ParameterError for options whose values the preparation already gives."""

@@ -68,8 +68,8 @@ def prepare(
     """Check files against a schema and prepare all alike; means and deviations are opened only as totals."""
     from secfc.cli.inputs import sources
     from secfc.prepare import Schema
+    from secfc.prepare.preparation_file import public_part, read_preparation
     from secfc.prepare.prepared_files import check_files, prepare_by, prepare_files
-    from secfc.prepare.summary import read_summary, summary_of
     from secfc.protocol.job.thresholds import default_threshold
 
     if draft:
@@ -81,7 +81,7 @@ def prepare(
     if out is None and not check:
         raise ParameterError("--out: name a folder for the prepared files, or --check the files only")
     parties = sources(files or [], urls or [], queries or [], given)
-    agreed = Schema.read(schema) if schema is not None else read_summary(cast(Path, by)).schema
+    agreed = Schema.read(schema) if schema is not None else read_preparation(cast(Path, by)).schema
     if check or out is None:
         checked = check_files(parties, agreed, id_column=id_column)
         if not quiet:
@@ -95,7 +95,7 @@ def prepare(
     if not quiet:
         _show_files(parties, done.mended)
         _show(done, opened=by is None, t=t, id_column=id_column)
-    return summary_of(done.preparation)
+    return public_part(done.preparation)
 
 
 def _draft(parties: "list[Input]", drop: Sequence[str]) -> dict[str, Any]:

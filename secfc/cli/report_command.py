@@ -16,8 +16,7 @@ from secfc.field.array_types import Floats
 from secfc.kmeans.sets import set_sizes
 from secfc.prepare.by_cluster import read_lines
 from secfc.prepare.column_transform import Preparation
-from secfc.prepare.summary import SUMMARY as PREPARATION
-from secfc.prepare.summary import read_summary
+from secfc.prepare.preparation_file import PREPARATION, read_preparation
 from secfc.protocol.job.job import Job
 from secfc.report.agreed_page import read_means, read_own_labels
 from secfc.report.coordinator_schema import EndSchema
@@ -37,7 +36,7 @@ def report_folder(
     if party is not None and party not in called:
         raise ParameterError(f"--party: {party!r} is not one of {', '.join(called)}")
     path = folder / PREPARATION
-    preparation = read_summary(path) if path.is_file() else None
+    preparation = read_preparation(path) if path.is_file() else None
     result = _result(folder, told, job, called, preparation)
     if order is not None:
         result = result.ordered(order)

@@ -16,8 +16,7 @@ from secfc.cli.render import console, cost_table, faults_line, our_warnings, say
 from secfc.errors import ParameterError
 from secfc.field.array_types import Floats
 from secfc.prepare.column_transform import Preparation
-from secfc.prepare.summary import SUMMARY as PREPARATION
-from secfc.prepare.summary import write_summary
+from secfc.prepare.preparation_file import PREPARATION, write_preparation
 from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.options import choices_of, options_of
 from secfc.tables.number_texts import number_text, starts_text
@@ -76,7 +75,7 @@ def run_files(
                 party = names.index(name)
                 result.report(own, names=called, columns=preparation, party=party, pooled=rows)
         if preparation is not None:
-            write_summary(folder / PREPARATION, preparation)
+            write_preparation(folder / PREPARATION, preparation)
         write_json(folder / SUMMARY, summary)
     if report is not None:
         pooled = rows if find_spec("sklearn") else None

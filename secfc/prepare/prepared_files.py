@@ -18,8 +18,8 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.memory import check_threshold, open_totals
+from secfc.prepare.preparation_file import PREPARATION, read_preparation, write_preparation
 from secfc.prepare.schema import Schema
-from secfc.prepare.summary import SUMMARY, read_summary, write_summary
 from secfc.prepare.tables import Checked, read
 from secfc.prepare.tables import checked as checked_table
 from secfc.protocol.job.thresholds import default_threshold
@@ -51,7 +51,7 @@ def prepare_files(
     out: Path,
     id_column: str | None = None,
 ) -> PreparedFiles:
-    """Prepare one file per party, and write all prepared files and `SUMMARY` to `out`, or none.
+    """Prepare one file per party, and write all prepared files and `PREPARATION` to `out`, or none.
 
     All parties run in this process. `id_column` is written before the prepared columns. The prepared files of
     queries are .parquet. SecFCError lists the files that do not fit and what is wrong with each.
@@ -68,11 +68,11 @@ def prepare_by(
     out: Path,
     id_column: str | None = None,
 ) -> PreparedFiles:
-    """Prepare files with the statistics of an earlier preparation, whose `SUMMARY` is given.
+    """Prepare files with the statistics of an earlier preparation, whose `PREPARATION` is given.
 
     No other party takes part. The rest is as in `prepare_files`.
     """
-    preparation = read_summary(summary)
+    preparation = read_preparation(summary)
     return _prepare(files, preparation.schema, lambda _: preparation, out=out, id_column=id_column)
 
 
@@ -118,11 +118,11 @@ def _prepare(
         for file, name, (table, rows) in zip(files, names, checked, strict=True):
             prepared = preparation.apply(rows, name=str(file))
             _write_file(draft / name, preparation.names, prepared, table, id_column)
-        write_summary(draft / SUMMARY, preparation)
+        write_preparation(draft / PREPARATION, preparation)
     return PreparedFiles(
         files=tuple(out / name for name in names),
         preparation=preparation,
-        summary=out / SUMMARY,
+        summary=out / PREPARATION,
         mended=tuple(rows.mended for _, rows in checked),
     )
 

@@ -23,8 +23,7 @@ from secfc.kmeans.consensus import Resampled, Stable
 from secfc.kmeans.sets import set_sizes, unreadable
 from secfc.prepare.by_cluster import read_lines
 from secfc.prepare.column_transform import Preparation
-from secfc.prepare.summary import SUMMARY as PREPARATION
-from secfc.prepare.summary import read_summary as read_preparation
+from secfc.prepare.preparation_file import PREPARATION, read_preparation
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.options import shared
 from secfc.report.compared import stable_lines

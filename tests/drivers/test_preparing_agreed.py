@@ -11,11 +11,11 @@ from support.preparing import CONSENT, SCHEMA, Preparing
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
-from secfc.agreement.statement import read_summary as read_statements
+from secfc.agreement.statement import read_summary
 from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import DataError, LimitError
+from secfc.prepare.preparation_file import PREPARATION, read_preparation
 from secfc.prepare.prepared_files import prepare_by
-from secfc.prepare.summary import SUMMARY, read_summary
 
 pytestmark = pytest.mark.processes
 
@@ -32,7 +32,7 @@ def run(made, **options):
 
 def sent(made):
     """Types of messages that each party stated as sent."""
-    statements = read_statements(made.folder / "summary.json").statements
+    statements = read_summary(made.folder / "summary.json").statements
     return {one.statement.party: set(one.statement.sent) for one in statements}
 
 
@@ -49,7 +49,7 @@ def test_labels_equal_exact_lloyd_on_the_rows_that_pooling_would_have_prepared(t
     made = Preparing(tmp_path)
     outcome = run(made)
     assert_exact(made, outcome)
-    summary = read_statements(tmp_path / "summary.json")
+    summary = read_summary(tmp_path / "summary.json")
     assert all(finding.holds for finding in audit(summary, made.agreement))
 
 
@@ -58,8 +58,8 @@ def test_each_site_has_what_its_rows_were_prepared_by_and_prepares_them_again(tm
     run(made)
     prepared, preparation = made.prepared()
     for name, rows in zip(NAMES, prepared, strict=True):
-        path = made.result(name) / SUMMARY
-        assert read_summary(path) == preparation
+        path = made.result(name) / PREPARATION
+        assert read_preparation(path) == preparation
         again = prepare_by(
             [tmp_path / f"{name}.csv"],
             path,
@@ -125,7 +125,7 @@ def test_a_column_with_too_few_holders_ends_the_run_before_values_are_dealt(tmp_
     made = Preparing(tmp_path, schema=SCHEMA.replace("smallest = 3", "smallest = 8"))
     with pytest.raises(LimitError, match=r"^[a-z]+: limit: "):
         run(made)
-    assert not list(tmp_path.glob(f"results-*/*/{SUMMARY}"))
+    assert not list(tmp_path.glob(f"results-*/*/{PREPARATION}"))
 
 
 def test_a_schema_that_opens_nothing_needs_no_consent(tmp_path):
@@ -137,7 +137,7 @@ def test_a_schema_that_opens_nothing_needs_no_consent(tmp_path):
         made.write_site(name)
     assert_exact(made, run(made))
     assert made.agreement.job.rows.totals == ()
-    told = json.loads((made.result("north") / SUMMARY).read_text())
+    told = json.loads((made.result("north") / PREPARATION).read_text())
     assert told["statistics"] == {}
 
 
@@ -165,7 +165,7 @@ def test_sites_open_counts_of_a_robust_column_and_say_so_before_they_sign(tmp_pa
     prepared, preparation = made.prepared()
     assert len(preparation.statistics["dose"].counts) == 25
     for name in NAMES:
-        assert read_summary(made.result(name) / SUMMARY) == preparation
+        assert read_preparation(made.result(name) / PREPARATION) == preparation
     rows = np.concatenate(prepared)
     own = np.array([label for name in NAMES for label in made.labels(name)])
     assert len(own) == len(rows)
@@ -183,4 +183,4 @@ def test_sites_open_counts_of_categories_for_a_mode_and_say_so_before_they_sign(
     counts = preparation.statistics["smoker"].counts
     assert counts == tuple(map(given.count, ("never", "former", "current")))
     for name in NAMES:
-        assert read_summary(made.result(name) / SUMMARY) == preparation
+        assert read_preparation(made.result(name) / PREPARATION) == preparation

@@ -9,8 +9,8 @@ import pytest
 import secfc
 from secfc import Prepare
 from secfc.prepare import Column, Schema
+from secfc.prepare.preparation_file import public_part, read_preparation, write_preparation
 from secfc.prepare.statistics import Mode, of_column
-from secfc.prepare.summary import read_summary, summary_of, write_summary
 
 LEVELS = ("never", "former", "current")
 _RNG = np.random.default_rng(8)
@@ -33,8 +33,8 @@ def test_missing_categories_become_the_mode_of_the_pooled_rows(tmp_path):
     known = model.preparation_.statistics["smoker"]
     counts = POOLED.value_counts().reindex(LEVELS)
     assert known == Mode(holders=3, count=int(counts.sum()), counts=tuple(counts), mode=mode)
-    write_summary(tmp_path / "preparation.json", model.preparation_)
-    assert read_summary(tmp_path / "preparation.json") == model.preparation_
+    write_preparation(tmp_path / "preparation.json", model.preparation_)
+    assert read_preparation(tmp_path / "preparation.json") == model.preparation_
 
 
 def test_the_first_of_equally_frequent_categories_is_the_mode():
@@ -137,11 +137,11 @@ def test_categories_that_cannot_be_are_refused(more, text):
     ],
 )
 def test_a_summary_with_another_mode_is_refused(tmp_path, key, value, text):
-    summary = summary_of(Prepare(smoker(missing="mode"), t=1).fit(PARTIES).preparation_)
+    summary = public_part(Prepare(smoker(missing="mode"), t=1).fit(PARTIES).preparation_)
     summary["statistics"]["smoker"][key] = value
     (tmp_path / "wrong.json").write_text(json.dumps(summary))
     with pytest.raises(secfc.ParameterError, match=rf"wrong\.json: .*{text}"):
-        read_summary(tmp_path / "wrong.json")
+        read_preparation(tmp_path / "wrong.json")
 
 
 def test_counts_that_no_values_have_are_noticed():

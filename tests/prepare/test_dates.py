@@ -11,7 +11,7 @@ import pytest
 import secfc
 from secfc import Prepare
 from secfc.prepare import Column, Schema
-from secfc.prepare.summary import read_summary, write_summary
+from secfc.prepare.preparation_file import read_preparation, write_preparation
 
 LOW, HIGH = datetime.date(2020, 1, 1), datetime.date(2024, 12, 31)
 TEXTS = ["2020-01-01", " 2021-06-30", "2024-12-31"]
@@ -59,8 +59,8 @@ def test_dates_are_standardised_filled_in_and_restored_as_days(tmp_path):
     rows = model.fit_transform([{"seen": [*TEXTS, None, "n/a"]}] * 3)
     assert np.abs(rows[0][3:, 0]).max() < 1e-6
     np.testing.assert_allclose(model.inverse_transform(rows[0][:3])[:, 0], DAYS)
-    write_summary(tmp_path / "preparation.json", model.preparation_)
-    assert read_summary(tmp_path / "preparation.json") == model.preparation_
+    write_preparation(tmp_path / "preparation.json", model.preparation_)
+    assert read_preparation(tmp_path / "preparation.json") == model.preparation_
     assert Schema.of(agreed.to_dict()).digest == agreed.digest
 
 

@@ -16,8 +16,8 @@ from support import warm
 
 import secfc
 from secfc.prepare import Schema
+from secfc.prepare.preparation_file import PREPARATION, public_part, read_preparation
 from secfc.prepare.prepared_files import prepare_by, prepare_files
-from secfc.prepare.summary import SUMMARY, read_summary, summary_of
 from secfc.tables.number_texts import number_text
 
 TOML = """
@@ -89,13 +89,13 @@ def test_files_are_prepared_as_tables_in_memory_are(folder):
         assert tuple(frame.columns) == ("patient", *preparation.names)
         assert frame["patient"].tolist() == pd.read_csv(before)["patient"].tolist()
         np.testing.assert_array_equal(frame.drop(columns="patient").to_numpy(), rows)
-    assert listing(folder / "ready") == sorted([SUMMARY, "north.csv", "south.csv", "west.csv"])
+    assert listing(folder / "ready") == sorted([PREPARATION, "north.csv", "south.csv", "west.csv"])
 
 
 def test_the_summary_is_what_all_know_and_no_more(folder):
     schema = Schema.read(folder / "schema.toml")
     done = prepare_files(paths(folder), schema, t=1, out=folder / "ready")
-    summary = json.loads((folder / "ready" / SUMMARY).read_text())
+    summary = json.loads((folder / "ready" / PREPARATION).read_text())
     assert summary.keys() == {"schema", "digest", "columns", "bound", "statistics"}
     assert Schema.of(summary["schema"]) == schema
     assert summary["digest"] == schema.digest.hex()
@@ -103,7 +103,7 @@ def test_the_summary_is_what_all_know_and_no_more(folder):
     assert summary["bound"] == done.preparation.bound
     assert summary["columns"]["dose"] == [0, 1]
     assert summary["columns"]["smoker=never"] == [0, 1]
-    assert read_summary(folder / "ready" / SUMMARY) == done.preparation
+    assert read_preparation(folder / "ready" / PREPARATION) == done.preparation
 
 
 def test_a_file_is_prepared_by_a_summary_as_it_was_with_all_others(folder):
@@ -111,12 +111,12 @@ def test_a_file_is_prepared_by_a_summary_as_it_was_with_all_others(folder):
     done = prepare_files(paths(folder), schema, t=1, out=folder / "ready", id_column="patient")
     again = prepare_by(
         paths(folder)[1:2],
-        folder / "ready" / SUMMARY,
+        folder / "ready" / PREPARATION,
         out=folder / "mine",
         id_column="patient",
     )
     assert again.files[0].read_bytes() == done.files[1].read_bytes()
-    assert (folder / "mine" / SUMMARY).read_bytes() == (folder / "ready" / SUMMARY).read_bytes()
+    assert (folder / "mine" / PREPARATION).read_bytes() == (folder / "ready" / PREPARATION).read_bytes()
     assert again.mended == done.mended[1:2]
 
 
@@ -141,7 +141,7 @@ def test_a_file_is_prepared_by_a_summary_as_it_was_with_all_others(folder):
     ],
 )
 def test_a_summary_that_does_not_hold_together_is_refused(folder, keys, value, text):
-    summary = summary_of(in_memory(folder)[1])
+    summary = public_part(in_memory(folder)[1])
     place = summary
     for key in keys[:-1]:
         place = place[key]
@@ -157,11 +157,11 @@ def test_a_summary_that_does_not_hold_together_is_refused(folder, keys, value, t
 def test_what_is_no_summary_is_refused(folder, text):
     (folder / "wrong.json").write_text(text)
     with pytest.raises(secfc.ParameterError, match=r"wrong\.json(:1)?: "):
-        read_summary(folder / "wrong.json")
+        read_preparation(folder / "wrong.json")
 
 
 def test_files_that_do_not_fit_are_not_prepared_by_a_summary(folder):
-    (folder / "known.json").write_text(json.dumps(summary_of(in_memory(folder)[1])))
+    (folder / "known.json").write_text(json.dumps(public_part(in_memory(folder)[1])))
     for name in ("north", "south"):
         path = folder / f"{name}.csv"
         path.write_text(path.read_text().replace("age", "years", 1))
@@ -326,7 +326,7 @@ def test_centres_spreads_and_pages_are_in_the_units_of_the_data_and_centres_are_
     again = run("--init", "result/south.centres.csv", "--out", "again", cwd=ready)
     assert again.returncode == 0, again.stderr
     summary = json.loads((ready / "again" / "summary.json").read_text())
-    assert summary["parameters"]["bound"] == read_summary(ready / "ready" / SUMMARY).bound
+    assert summary["parameters"]["bound"] == read_preparation(ready / "ready" / PREPARATION).bound
     assert summary["result"]["n_iter"] == 1
     assert (ready / "again" / "north.labels.csv").read_bytes() == (
         ready / "result" / "north.labels.csv"
@@ -382,7 +382,7 @@ def test_databases_are_prepared_as_files_are(folder):
     done = command(*urls, "--query", query, *shared, "from-databases", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert listing(folder / "from-databases") == sorted(
-        [SUMMARY, "north.parquet", "south.parquet", "west.parquet"]
+        [PREPARATION, "north.parquet", "south.parquet", "west.parquet"]
     )
     for name in ("north", "south", "west"):
         given = pyarrow.parquet.read_table(folder / "from-databases" / f"{name}.parquet")

@@ -8,8 +8,8 @@ import pytest
 import secfc
 from secfc import Prepare
 from secfc.prepare import Column, Schema
+from secfc.prepare.preparation_file import public_part, read_preparation, write_preparation
 from secfc.prepare.statistics import Quartiles, of_column
-from secfc.prepare.summary import read_summary, summary_of, write_summary
 
 LOW, HIGH = 0.1, 5000.0
 _RNG = np.random.default_rng(6)
@@ -50,8 +50,8 @@ def test_centres_are_restored_to_geometric_means_and_spreads_to_factors(tmp_path
     spread = preparation.restore_spreads(rows.std(axis=0, keepdims=True))
     assert spread[0, 0] == pytest.approx(np.exp(pooled.std()), rel=1e-6)
     np.testing.assert_allclose(preparation.scale_spreads(spread), rows.std(axis=0, keepdims=True), atol=1e-9)
-    write_summary(tmp_path / "preparation.json", preparation)
-    assert read_summary(tmp_path / "preparation.json") == preparation
+    write_preparation(tmp_path / "preparation.json", preparation)
+    assert read_preparation(tmp_path / "preparation.json") == preparation
 
 
 def test_missing_values_become_the_mean_of_logarithms():
@@ -150,8 +150,8 @@ def test_missing_values_become_the_median_and_centres_are_restored(tmp_path):
     median = model.preparation_.statistics["stay"].median
     assert [one[-1, 0] for one in rows] == [0, 0, 0]
     assert model.inverse_transform([[0.0]])[0, 0] == pytest.approx(median)
-    write_summary(tmp_path / "preparation.json", model.preparation_)
-    assert read_summary(tmp_path / "preparation.json") == model.preparation_
+    write_preparation(tmp_path / "preparation.json", model.preparation_)
+    assert read_preparation(tmp_path / "preparation.json") == model.preparation_
 
 
 def test_values_too_many_interquartile_ranges_from_the_median_are_refused_or_clipped():
@@ -224,8 +224,8 @@ def test_robust_columns_that_cannot_be_are_refused(more, text):
     ],
 )
 def test_a_summary_with_other_quartiles_is_refused(tmp_path, key, value, text):
-    summary = summary_of(Prepare(robust(), t=1).fit(STAY_TABLES).preparation_)
+    summary = public_part(Prepare(robust(), t=1).fit(STAY_TABLES).preparation_)
     summary["statistics"]["stay"][key] = value
     (tmp_path / "wrong.json").write_text(json.dumps(summary))
     with pytest.raises(secfc.ParameterError, match=rf"wrong\.json: .*{text}"):
-        read_summary(tmp_path / "wrong.json")
+        read_preparation(tmp_path / "wrong.json")

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from secfc.agreement.audit import Finding
 from secfc.agreement.check import check_site
-from secfc.agreement.job_file import Agreement, read_job
+from secfc.agreement.job_file import read_job
 from secfc.agreement.key_files import COORDINATOR_KEY, read_key
 from secfc.agreement.signatures import check_signed, read_signatures, signatures_path, standing
 from secfc.agreement.site_file import Site
@@ -70,10 +70,7 @@ def check_all(points: Sequence[Point]) -> None:
 
 def site_is_ready(site: Site, kit: Path) -> list[Point]:
     """What `start` needs at a site, except for rows, which the run itself checks."""
-
-    @cache
-    def agreement() -> Agreement:
-        return read_job(site.job)
+    agreement = cache(partial(read_job, site.job))
 
     def key() -> str:
         number = agreement().consortium.number_of(site.party, read_key(site.key).public, file=site.key)
@@ -103,17 +100,16 @@ def site_is_ready(site: Site, kit: Path) -> list[Point]:
 def coordinator_is_ready(job: Path) -> list[Point]:
     """What `run` needs at the coordinator. `job` is the job file in the consortium's folder."""
     folder = job.absolute().parent
-    kit = folder / SERVER
+    kit, agreement = folder / SERVER, cache(partial(read_job, job))
 
     def key() -> str:
         path = folder / COORDINATOR_KEY
-        read_job(job).consortium.check_coordinator(read_key(path).public, file=path)
+        agreement().consortium.check_coordinator(read_key(path).public, file=path)
         return "that of the coordinator in the roster"
 
     def signatures() -> str:
-        agreement = read_job(job)
-        check_signed(agreement, signatures_path(job))
-        return f"all {len(agreement.names)} parties have signed the job {agreement.digest.hex()[:16]}"
+        check_signed(agreement(), signatures_path(job))
+        return f"all {len(agreement().names)} parties have signed the job {agreement().digest.hex()[:16]}"
 
     collect = f"Ask them for their signatures, then: secfc job collect {job} FILE..."
     return [

@@ -41,7 +41,7 @@ from secfc.operations.ending.cells import OwnColumns
 from secfc.prepare.by_cluster import Table1
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.contributing import addends_of
-from secfc.prepare.summary import SUMMARY, write_summary
+from secfc.prepare.preparation_file import PREPARATION, write_preparation
 from secfc.prepare.tables import Checked
 from secfc.protocol.client import Client
 from secfc.protocol.job.cases import Deposited, Union
@@ -57,7 +57,7 @@ _LOG = logging.getLogger(__name__)
 
 LABELS, CENTRES, SPREADS, SIZES = "labels.csv", "centres.csv", "spreads.csv", "sizes.csv"
 STABILITY, TABLE = "stability.json", "table1.csv"
-"""Files of a run in the site's results. With a preparation also `secfc.prepare.summary.SUMMARY`."""
+"""Files of a run in the site's results. With a preparation also `PREPARATION`."""
 
 UNREADABLE = "unreadable.txt"
 """The same if some own labels cannot be read. It is no log, which others may collect."""
@@ -292,7 +292,7 @@ class Participant(TakingPart):
             if done is not None:
                 self._write_opened(folder, done)
             if self.preparation is not None:
-                write_summary(folder / SUMMARY, self.preparation)
+                write_preparation(folder / PREPARATION, self.preparation)
             if self._collected is not None and sealed is not None:
                 (folder / SEALED).write_bytes(self._collected.labels_file(sealed))
             write_json(folder / STATEMENT, signed.model_dump())

@@ -6,7 +6,7 @@ from support.network import Network, names_of_lost
 from support.preparing import OPENING, SCHEMA, Preparing, on_step, step_of
 
 from secfc.errors import CheatError, TooManyFaultsError
-from secfc.prepare.summary import SUMMARY, read_summary
+from secfc.prepare.preparation_file import PREPARATION, read_preparation
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.messages import StepNotice
 
@@ -71,8 +71,8 @@ def test_a_site_that_is_lost_after_totals_ends_the_run_and_no_centre_is_opened(t
         network.run()
     assert caught.value.clients == (4,)
     assert gone
-    (summary,) = made.found("south", SUMMARY)
-    assert read_summary(summary).statistics["age"].count == 51
+    (summary,) = made.found("south", PREPARATION)
+    assert read_preparation(summary).statistics["age"].count == 51
     assert not any(made.found(name, "labels.csv") for name in made.names)
     assert not made.found("south", "centres.csv")
 

@@ -15,11 +15,11 @@ from secfc.prepare.statistics import Mode, Opened, Quartiles, Statistics
 from secfc.tables.outputs import write_json
 from secfc.tables.toml_file import FileSchema, ListOf, check_values, read_json
 
-SUMMARY = "preparation.json"
+PREPARATION = "preparation.json"
 """Name of the file."""
 
 
-def summary_of(preparation: Preparation) -> dict[str, Any]:
+def public_part(preparation: Preparation) -> dict[str, Any]:
     """What all parties know. It does not contain any party's number of rows."""
     return {
         "schema": preparation.schema.to_dict(),
@@ -34,12 +34,12 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return {name: list(one) if isinstance(one, tuple) else one for name, one in values.items()}
 
 
-def write_summary(path: Path, preparation: Preparation) -> None:
-    """Write `summary_of` as a file for `read_summary`."""
-    write_json(path, summary_of(preparation))
+def write_preparation(path: Path, preparation: Preparation) -> None:
+    """Write `public_part` as a file for `read_preparation`."""
+    write_json(path, public_part(preparation))
 
 
-def read_summary(path: str | os.PathLike[str]) -> Preparation:
+def read_preparation(path: str | os.PathLike[str]) -> Preparation:
     """The preparation in a file that `secfc prepare` wrote; ParameterError for any other file."""
     path = Path(path)
     value = read_json(path)
@@ -55,7 +55,7 @@ def read_summary(path: str | os.PathLike[str]) -> Preparation:
         raise ParameterError(f"{path}: statistics of the columns {', '.join(names) or '(none)'} are needed")
     statistics = {column.name: _statistics(told[column.name], column, path) for column in schema.opened}
     preparation = Preparation(schema=schema, statistics=statistics)
-    for key, expected in summary_of(preparation).items():
+    for key, expected in public_part(preparation).items():
         if value.get(key) != expected:
             raise ParameterError(f"{path}: {key} is not what follows from schema and statistics")
     return preparation
