@@ -124,6 +124,7 @@ def predict(
     rich_help_panel=_CLUSTER,
     epilog="Example: secfc report result --out page.html --order size --names mild,severe",
 )
+@scripted
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of results that secfc run wrote.")],
     out: Annotated[Path, typer.Option("--out", help="The HTML page to write; a new file.")],
@@ -136,11 +137,12 @@ def report(
     names: Annotated[
         str | None, typer.Option(help="Names of the clusters in this order, separated by commas.")
     ] = None,
-) -> None:
+) -> dict[str, Any]:
     """Write the page of a run again from its folder of results. An agreed job has secfc audit --report."""
     from secfc.cli.report_command import report_folder
 
     report_folder(folder, out, party=party, order=order, names=names)
+    return {"page": str(out)}
 
 
 @app.command(rich_help_panel=_CLUSTER, epilog="Example: secfc demo")

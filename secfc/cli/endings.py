@@ -110,12 +110,14 @@ _ADDED: tuple[tuple[str, Any, Any, Any], ...] = (
 def scripted(command: Callable[..., Any]) -> Callable[..., None]:
     """A command with --json, --log and --log-format.
 
-    It returns its result as JSON values. If a check does not hold, it raises `Unsound` with its result.
+    It returns its result as JSON values. If a check does not hold, it raises `Unsound` with its result. It
+    gets the context if it has a parameter `call`.
     """
-    parameters = list(inspect.signature(command, eval_str=True).parameters.values())
+    own = inspect.signature(command, eval_str=True).parameters
     keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [one.replace(kind=keyword) for one in parameters]
-    parameters.append(inspect.Parameter("call", keyword, annotation=typer.Context))
+    parameters = [one.replace(kind=keyword) for one in own.values()]
+    if "call" not in own:
+        parameters.append(inspect.Parameter("call", keyword, annotation=typer.Context))
     parameters += [
         inspect.Parameter(name, keyword, default=default, annotation=Annotated[kind, option])
         for name, kind, default, option in _ADDED
@@ -124,6 +126,7 @@ def scripted(command: Callable[..., Any]) -> Callable[..., None]:
     @wraps(command)
     def expanded(*, call: typer.Context, **given: Any) -> None:
         as_json, log, log_format = (given.pop(name) for name, *_ in _ADDED)
+        given |= {"call": call} if "call" in own else {}
         if not as_json:
             with log_file(log, as_json=log_format == "json"):
                 command(**given)

@@ -32,18 +32,20 @@ OwnJob = Annotated[Path | None, typer.Option("--job", help="The job file; by def
 
 
 @deposit.callback(epilog="Example: secfc deposit --job job.toml --site clinic.toml")
+@scripted
 def make(
-    context: typer.Context,
+    call: typer.Context,
     site: Annotated[
         Path | None, typer.Option("--site", help="Your site file, with the certificate of a member.")
     ] = None,
     job: OwnJob = None,
-) -> None:
+) -> dict[str, Any]:
     """Seal your rows to the members of a committee, in one file for each member."""
-    if context.invoked_subcommand is not None:
-        if site is not None or job is not None:
-            raise ParameterError("--site, --job: give them after the name of the command")
-        return
+    if call.invoked_subcommand is not None:
+        sources = map(call.get_parameter_source, call.params)
+        if any(source is not None and source.name != "DEFAULT" for source in sources):
+            raise ParameterError("--site, --job, --json, --log: give them after the name of the command")
+        return {}
     if site is None:
         raise ParameterError("--site: your site file is needed")
     from secfc.drivers.deposits.depositing import Depositor
@@ -53,6 +55,7 @@ def make(
     out = console()
     out.print(f"{rows} rows are deposited with {members} members; you can go offline now")
     out.print("keep the receipt beside your results: only this receipt opens your labels")
+    return {"rows": rows, "members": members}
 
 
 @deposit.command(name="open", epilog="Example: secfc deposit open --site clinic.toml")
