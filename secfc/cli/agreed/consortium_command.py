@@ -166,16 +166,22 @@ def accept(
 
 @consortium.command(epilog="Example: secfc consortium start site.toml")
 @scripted
-def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> dict[str, Any]:
+def start(
+    site: OwnSite = _SITE,
+    deadline: Annotated[
+        float, typer.Option(help="Seconds that the coordinator may be away, once it was connected.")
+    ] = _DEADLINE,
+    timeout: Timeout = _TIMEOUT,
+) -> dict[str, Any]:
     """A site's last step: wait for the coordinator, and take part in one run of the job."""
-    _need_flare(timeout=timeout)
+    _need_flare(deadline=deadline, timeout=timeout)
     from secfc.agreement.job_file import read_job
     from secfc.agreement.public_errors import COMPLETE, error_of_ending
     from secfc.agreement.site_file import read_site
     from secfc.drivers.flare.runs import ending_of, run_site
 
     own = read_site(site.resolve())  # as the job does
-    folder = run_site(own, timeout=timeout, say=say)
+    folder = run_site(own, deadline=deadline, timeout=timeout, say=say)
     ended = ending_of(folder)
     if ended != COMPLETE:
         say(f"{folder}: the statement")

@@ -19,7 +19,17 @@ from typing import Any, NoReturn
 import psutil
 
 from secfc.drivers.flare.jobs import SUMMARY
-from secfc.drivers.flare.kits import JOBS, SERVER, STORE, Role, forget_runs, organisation_of, use_store
+from secfc.drivers.flare.kits import (
+    ADMIN,
+    JOBS,
+    SERVER,
+    STORE,
+    Role,
+    forget_runs,
+    organisation_of,
+    use_store,
+)
+from secfc.drivers.flare.run_state import contacts
 from secfc.errors import ParameterError, PartyError
 from secfc.errors.codes import Code
 from secfc.tables.toml_file import read_json
@@ -222,11 +232,12 @@ class ServerProcess(KitProcess):
                 raise ParameterError(f"port {port} of this machine is {why}") from None
 
     def known(self, names: Sequence[str]) -> set[str]:
-        """Sites whose latest process this process of the server has accepted."""
+        """Connected sites whose latest process this process of the server has accepted."""
         said = self.said()
+        there = {name for name, one in contacts(said).items() if one.connected}
         return {
             name
-            for name in names
+            for name in there.intersection(names)
             if f"New client {name}@" in said or f"Re-activate the client: {name} at" in said
         }
 
@@ -304,7 +315,10 @@ class ServerProcess(KitProcess):
                 if status.startswith("FINISHED"):
                     return self._summary(number)
                 if status in _NOT_BEGUN and now - submitted > begin:
-                    self._abort(number, f"FLARE has not begun the job after {begin:.0f} s: {status}")
+                    away = [name for name, one in contacts(self.said()).items() if not one.connected]
+                    missing = ", ".join(name for name in away if name != ADMIN) or "none"
+                    text = f"FLARE has not begun the job after {begin:.0f} s: {status}"
+                    self._abort(number, f"{text}; sites that are not connected: {missing}")
                 asked = now
         return summary
 

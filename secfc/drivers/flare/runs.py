@@ -86,7 +86,12 @@ def run_server(
                 reason = server.status(number)
                 raise PartyError(f"FLARE ended the job before the coordinator wrote a summary: {reason}")
             say(f"the run has ended; FLARE has {_END_SECONDS:.0f} s to end the job at the sites")
-            server.ended(number, timeout=_END_SECONDS)
+            try:
+                server.ended(number, timeout=_END_SECONDS)
+            except (
+                KeyboardInterrupt
+            ):  # there is a result, and jobs that FLARE has not ended go on at the sites
+                server.ended(number, timeout=_END_SECONDS)
             return written.read_text(encoding="utf-8")
         finally:
             server.stop()
@@ -111,32 +116,33 @@ def _wait_for(names: Sequence[str], server: ServerProcess, *, least: int, second
             say(f"the run begins without {', '.join(missing)}")
             return
         found = server.known(names)
-        for name in sorted(found - known):
-            left = ", ".join(one for one in missing if one not in found)
-            say(f"{name} is connected" + (f"; waiting for {left}" if left else ""))
+        left = ", ".join(name for name in names if name not in found)
+        for name in sorted(found ^ known):
+            how = "connected" if name in found else "not connected any more"
+            say(f"{name} is {how}" + (f"; waiting for {left}" if left else ""))
         known = found
         time.sleep(_POLL_SECONDS)
 
 
-def run_site(site: Site, *, timeout: float, say: Say) -> Path:
+def run_site(site: Site, *, deadline: float, timeout: float, say: Say) -> Path:
     """Take part in a run of the site's job until it has ended here. Return the run's folder of results.
 
     From now on the kit uses this site file. With a storage, another call continues after the site's process
-    was killed or its run interrupted.
+    was killed or its run interrupted. A coordinator that was connected may be away for `deadline` seconds.
     """
     kit = _kit(site.job.parent / KIT)
     check_all(site_is_ready(site, kit))
     with only_one(kit):
         use_site_file(kit, site.path, home=kit)
-        return _take_part(site, KitProcess(kit, site.party), timeout=timeout, say=say)
+        return _take_part(site, KitProcess(kit, site.party), deadline=deadline, timeout=timeout, say=say)
 
 
-def _take_part(site: Site, process: KitProcess, *, timeout: float, say: Say) -> Path:
+def _take_part(site: Site, process: KitProcess, *, deadline: float, timeout: float, say: Say) -> Path:
     """The part of `run_site` that holds the lock of the kit."""
     before = _ended(site.results)
     tell, until = Telling(process.kit, lambda text: say(f"{site.party}: {text}")), time.monotonic() + timeout
     process.start()
-    worked = False
+    worked, there = False, time.monotonic()
     try:
         say(f"{site.party}: waiting for the coordinator; FLARE's output is in {process.console}")
         while True:
@@ -145,7 +151,11 @@ def _take_part(site: Site, process: KitProcess, *, timeout: float, say: Say) -> 
             if works and not worked:
                 say(f"{site.party}: the job has arrived")
             tell()
-            if not works and (new := _ended(site.results) - before):
+            coordinator = contacts(process.said()).get(SERVER, Contact(True, ""))
+            if coordinator.connected:
+                there = time.monotonic()
+            away = not coordinator.connected and time.monotonic() - there > deadline
+            if (away or not works) and (new := _ended(site.results) - before):
                 return new.pop()
             if worked and not works and site.storage is None:
                 last = read_standing(process.kit)
@@ -154,10 +164,17 @@ def _take_part(site: Site, process: KitProcess, *, timeout: float, say: Say) -> 
                     f"{process.console} says why"
                 )
             process.check_alive()
+            if away:
+                text = f"{site.party}: the coordinator has not been connected since {coordinator.since}"
+                raise PartyError(text, code=Code.PARTY_VANISHED)
             if time.monotonic() > until:
                 text = f"{site.party}: the run had not ended after {timeout:.0f} s"
                 raise PartyError(text, code=Code.TIMEOUT)
             worked = works
+    except KeyboardInterrupt:
+        if new := _ended(site.results) - before:
+            return new.pop()
+        raise
     finally:
         process.stop()
 

@@ -4,6 +4,7 @@ import pytest
 from support.hospitals import NAMES, accept, command
 
 from secfc.agreement.site_file import read_site
+from secfc.cli.endings import ABSENT, status_of
 from secfc.drivers.flare import runs
 from secfc.drivers.flare.flare_processes import KitProcess
 from secfc.errors import PartyError
@@ -13,6 +14,15 @@ pytestmark = pytest.mark.flare
 
 def nothing():
     """No change at the site."""
+
+
+CONNECTED = (
+    "2026-11-29 01:01:31,672 - conn_manager - INFO - "
+    "Connection [CN00002 127.0.0.1:60920 => 127.0.0.1:46559 SSL server] is created: PID: 8025\n"
+)
+CLOSED = (
+    "2026-11-29 01:01:34,269 - conn_manager - INFO - Connection [CN00002 Not Connected] is closed PID: 8025\n"
+)
 
 
 class Process:
@@ -26,7 +36,7 @@ class Process:
     def start(self):
         """Nothing to start."""
 
-    check_alive = KitProcess.check_alive
+    check_alive, said = KitProcess.check_alive, KitProcess.said
 
     @property
     def works(self):
@@ -51,13 +61,13 @@ def site(made):
 def take_part(site, monkeypatch):
     """Run the site's turn with a script; return what it prints."""
 
-    def take(*script, timeout=5000.0):
+    def take(*script, deadline=5000.0, timeout=5000.0):
         kind = type("Scripted", (Process,), {"script": script, "stops": 0})
         monkeypatch.setattr(runs, "KitProcess", kind)
         monkeypatch.setattr(runs, "_POLL_SECONDS", 0.0)
         said = []
         try:
-            return runs.run_site(site, timeout=timeout, say=said.append), said
+            return runs.run_site(site, deadline=deadline, timeout=timeout, say=said.append), said
         finally:
             assert kind.stops == 1
             assert kind.left == []
@@ -73,6 +83,17 @@ def states(site, run):
         (site.results / run / "statement.json").write_text("{}")
 
     return write
+
+
+@pytest.fixture
+def logs(made):
+    """Give a step that adds a line to the output of FLARE's client."""
+    console = made / NAMES[0] / "consortium" / "kit" / "console.txt"
+    return lambda line: lambda: console.write_text(console.read_text() + line if console.exists() else line)
+
+
+def interrupt():
+    raise KeyboardInterrupt
 
 
 def test_it_ends_when_the_statement_is_written_and_the_job_is_gone(site, take_part):
@@ -115,3 +136,39 @@ def test_a_client_of_flare_that_ends_is_an_error_that_names_the_log(take_part):
 def test_a_run_that_does_not_end_in_time_is_given_up(take_part):
     with pytest.raises(PartyError, match=r"^hospital-a: the run had not ended after 0 s$"):
         take_part("idle", timeout=0.0)
+
+
+# A coordinator that goes away, and Ctrl-C
+
+
+@pytest.mark.parametrize("step", ["idle", "works"])
+def test_a_coordinator_that_was_connected_and_goes_away_ends_the_wait_by_its_name(take_part, logs, step):
+    told = r"^hospital-a: the coordinator has not been connected since 2026-11-29 01:01:34$"
+    with pytest.raises(PartyError, match=told) as caught:
+        take_part((logs(CONNECTED), "idle"), step, (logs(CLOSED), step), deadline=0.0)
+    assert status_of(caught.value.code) == ABSENT
+
+
+def test_a_coordinator_that_comes_back_within_the_deadline_is_waited_for(site, take_part, logs):
+    back = CONNECTED.replace("CN00002", "CN00003")
+    steps = [(logs(line), "idle") for line in (CONNECTED, CLOSED, back)]
+    folder, _ = take_part(*steps, "works", (states(site, "ab"), "idle"))
+    assert folder == site.results / "ab"
+
+
+def test_a_coordinator_that_was_never_connected_is_waited_for(site, take_part):
+    folder, _ = take_part("idle", "works", (states(site, "ab"), "idle"), deadline=0.0)
+    assert folder == site.results / "ab"
+
+
+def test_a_statement_is_the_end_if_the_coordinator_goes_away_before_flare_ends_the_job(site, take_part, logs):
+    script = [(logs(CONNECTED), "works"), (states(site, "ab"), "works"), (logs(CLOSED), "works")]
+    folder, _ = take_part(*script, deadline=0.0)
+    assert folder == site.results / "ab"
+
+
+def test_a_statement_is_the_end_also_after_ctrl_c(site, take_part):
+    with pytest.raises(KeyboardInterrupt):
+        take_part("works", (interrupt, "works"))
+    folder, _ = take_part("works", (states(site, "ab"), "works"), (interrupt, "works"))
+    assert folder == site.results / "ab"

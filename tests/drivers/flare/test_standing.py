@@ -193,6 +193,28 @@ def test_it_waits_for_all_sites_and_says_for_whom(coordinate):
     ]
 
 
+def test_a_site_that_leaves_before_the_run_is_waited_for(coordinate):
+    _, said = coordinate([0, 1], [1], [1, 2], [0, 1, 2])
+    assert said[3:6] == [
+        "hospital-a is not connected any more; waiting for hospital-a, hospital-c",
+        "hospital-c is connected; waiting for hospital-a",
+        "hospital-a is connected",
+    ]
+
+
+def test_ctrl_c_after_the_end_leaves_the_result(coordinate, monkeypatch):
+    asked = []
+
+    def ended(self, number, *, timeout):
+        asked.append(number)
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Server, "ended", ended)
+    text, _ = coordinate([0, 1, 2])
+    assert (text, asked) == ("{}", ["7", "7"])
+
+
 def test_a_site_that_does_not_come_in_time_is_named(coordinate):
     with pytest.raises(PartyError, match=r"^these sites did not connect: hospital-a, hospital-c$"):
         coordinate([1], *[[1]] * 10_000, wait=0.05)

@@ -20,7 +20,7 @@ from secfc.agreement.statement import read_summary
 from secfc.drivers.flare import federation, flare_processes, runs
 from secfc.drivers.flare.federation import Federation, free_port
 from secfc.drivers.flare.flare_processes import KitProcess, ServerProcess, in_use, only_one
-from secfc.drivers.flare.kits import check_name, forget_runs
+from secfc.drivers.flare.kits import ADMIN, check_name, forget_runs
 from secfc.drivers.flare.run_state import STANDING
 from secfc.errors import ParameterError, PartyError
 
@@ -56,7 +56,7 @@ class Waiting:
         """Nothing to start."""
 
     stop = start
-    check_alive = KitProcess.check_alive
+    check_alive, said = KitProcess.check_alive, KitProcess.said
 
 
 @pytest.fixture
@@ -460,8 +460,27 @@ def test_without_a_summary_an_interrupted_run_ends_as_interrupted(asked, made):
     assert words[-1] == ("job", "abort", "7", "--force")
 
 
+def test_a_job_that_flare_does_not_begin_is_aborted_and_sites_that_left_are_named(asked, made, monkeypatch):
+    server, words = asked
+    monkeypatch.setattr(flare_processes, "_ASK_SECONDS", 0.0)
+    monkeypatch.setattr(ServerProcess, "check_alive", lambda self: None)
+    monkeypatch.setattr(ServerProcess, "status", lambda self, number: "SUBMITTED")
+    begins = "2026-11-29 01:03:2{at},597 - conn_manager - INFO - Connection [CN{at} "
+    created = begins + "1 <= 2 SSL {name}] is created: PID: 9\n"
+    closed = begins + "Not Connected] is closed PID: 9\n"
+    connections = [*enumerate((*NAMES, ADMIN))]
+    lines = [created.format(at=at, name=name) for at, name in connections]
+    lines += [closed.format(at=at) for at, name in connections if name in (NAMES[1], ADMIN)]
+    server.console.write_text("".join(lines))
+    assert server.known(NAMES) == set()  # none has joined
+    told = "FLARE has not begun the job after 0 s: SUBMITTED; sites that are not connected: hospital-b$"
+    with pytest.raises(PartyError, match=told):
+        server.run(server.kit, timeout=100, begin=0)
+    assert words[-1] == ("job", "abort", "7", "--force")
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(500)
+@pytest.mark.timeout(800)
 def test_sigterm_of_the_coordinator_ends_the_run_by_name_everywhere_and_commands_can_be_repeated(tmp_path):
     set_up(tmp_path, port=free_port())
     (tmp_path / "job.toml").write_text((tmp_path / "job.toml").read_text().replace("[cl", "runs = 5\n[cl", 1))
@@ -495,11 +514,26 @@ def test_sigterm_of_the_coordinator_ends_the_run_by_name_everywhere_and_commands
             *map(said, ("run", *NAMES))
         ]
 
-    try:
-        run, sites = begin()
-        while "sent" not in said("run"):  # the run has begun
+    def until_run_says(text):
+        while text not in said("run"):
             assert run.poll() is None, said("run")
             time.sleep(0.05)
+
+    try:
+        run = start("run", "run", job, *given)
+        files = [tmp_path / name / "site.toml" for name in NAMES[:2]]
+        sites = [
+            start(name, "start", file, "--deadline", 3) for name, file in zip(NAMES, files, strict=False)
+        ]
+        for name in NAMES[:2]:
+            until_run_says(f"{name} is connected")
+        sites[0].send_signal(signal.SIGTERM)
+        until_run_says(f"{NAMES[0]} is not connected any more; waiting for {NAMES[0]}, {NAMES[2]}")
+        run.send_signal(signal.SIGTERM)
+        in_all(130, 130, 4)
+        assert f"{NAMES[1]}: the coordinator has not been connected since " in said(NAMES[1])
+        run, sites = begin()
+        until_run_says("sent")  # the run has begun
         site = tmp_path / NAMES[0] / "site.toml"
         assert "TLS: both certificates were accepted" in command("consortium", "check", site, status=3)
         assert "server: connected since " in command("consortium", "status", site)
