@@ -284,7 +284,8 @@ def rehearse(
     workspace: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for kits and logs; by default they are deleted after a rehearsal that ended."
+            help="Folder for kits and logs; that of an earlier rehearsal gets another name. By default they "
+            "are deleted after a rehearsal that ended."
         ),
     ] = None,
     deadline: Deadline = _DEADLINE,
@@ -300,20 +301,26 @@ def rehearse(
 
     _need_flare(deadline=deadline, timeout=timeout)
     from secfc.drivers.flare.federation import Federation
+    from secfc.drivers.flare.flare_processes import in_use, only_one, used
     from secfc.drivers.flare.jobs import export_job
+    from secfc.drivers.flare.kits import SERVER
     from secfc.drivers.flare.runs import Telling
 
     agreement = read_job(job)
     files = in_order(agreement, sites)
     path = new_summary(job, summary, report)
-    if workspace is not None and workspace.exists():
-        raise ParameterError(f"--workspace: {workspace} already exists")
+    if workspace is not None and (workspace / SERVER).is_dir():
+        if in_use(workspace / SERVER):
+            raise used(workspace / SERVER)
+        keep_earlier(workspace)
+    elif workspace is not None and workspace.exists():
+        raise ParameterError(f"--workspace: {workspace} already exists, and is not that of a rehearsal")
     scratch = Path(tempfile.mkdtemp(prefix="secfc-flare-"))
     folder = workspace or scratch / "workspace"
     kept = False
     try:
         export_job(job, scratch / "job", deadline=deadline)
-        with Federation(folder, agreement.names) as federation:
+        with Federation(folder, agreement.names) as federation, only_one(federation.server.kit):
             kept = True
             for name, file in zip(agreement.names, files, strict=True):
                 federation.join(name, file)

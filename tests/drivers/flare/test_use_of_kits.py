@@ -362,6 +362,15 @@ def test_a_rehearsal_with_a_dead_client_ends_by_its_name_and_keeps_the_logs(
     (folder,) = tmp_path.glob("secfc-flare-*")
     assert f"kits and logs are kept in {folder}/workspace" in said
     assert (folder / "workspace" / "site-2" / "console.txt").read_text() == "why"
+    # The same command can be repeated in a folder of its own, where an earlier rehearsal was and none runs.
+    words = ["consortium", "rehearse", made.job, *files, "--workspace", tmp_path / "own"]
+    for count in (1, 2, 3):
+        assert f"kits and logs are kept in {tmp_path}/own" in command(*words, status=1)
+        assert len([*tmp_path.glob("own*/site-2/console.txt")]) == count
+    with only_one(tmp_path / "own" / "server"):
+        assert "another secfc consortium" in command(*words, status=3)
+    shutil.rmtree(tmp_path / "own" / "server")
+    assert "own already exists, and is not that of a rehearsal" in command(*words, status=2)
 
 
 # Runs of before, and a kit that was moved
