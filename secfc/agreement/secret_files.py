@@ -5,16 +5,15 @@ import binascii
 import os
 import secrets
 import stat
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from secfc.agreement.logs.disk import sync_folder, write_errors
-from secfc.errors import ParameterError
+from secfc.errors import ParameterError, need_unix
 from secfc.tables.toml_file import read_text
 
 OWNER_ONLY = 0o600  # mode of a file that holds a secret
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -31,6 +30,7 @@ def replace_secret(path: Path, data: bytes) -> None:
 
 
 def _write(path: Path, data: bytes, mode: int, give_name: Callable[[Path, Path], None]) -> None:
+    need_unix(str(path))
     draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
     try:
         with os.fdopen(os.open(draft, _NEW, mode), "wb") as file:
@@ -68,12 +68,12 @@ def of_base64(text: str, size: int, *, kind: str = "") -> bytes | None:
 
 def read_private_text(path: Path, *, what: str) -> str:
     """A text file that only its owner may read; errors call it `what`, such as "a private key"."""
+    need_unix(f"{path}: {what}")
     text = read_text(path)
-    if sys.platform != "win32":
-        mode = stat.S_IMODE(path.stat().st_mode)
-        if mode & _OTHERS:
-            raise ParameterError(
-                f"{path}: {what} that others may read (mode {mode:04o}); chmod 600 and, if anybody else has "
-                f"had access, make a new one"
-            )
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & _OTHERS:
+        raise ParameterError(
+            f"{path}: {what} that others may read (mode {mode:04o}); chmod 600 and, if anybody else has "
+            f"had access, make a new one"
+        )
     return text

@@ -2,8 +2,6 @@
 
 import os
 import secrets
-import sys
-import weakref
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +19,8 @@ _PIECE_BYTES = 1 << 20
 def allocator(storage: Path | None, *, name: str) -> Allocate:
     """Allocator of a client's shares: in memory, or in a file of its own in this folder.
 
-    Only its owner can read the file. It has no name once it is open (on Windows: once the run has ended), so
-    no file is left however the run ends. Its space is reserved when it is made.
+    Only its owner can read the file. It has no name once it is open, so no file is left however the run ends.
+    Its space is reserved when it is made.
     """
     if storage is None:
         return in_memory
@@ -35,19 +33,13 @@ def allocator(storage: Path | None, *, name: str) -> Allocate:
 
 
 def _in_file(path: Path, shape: tuple[int, ...]) -> Shares:
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
     with os.fdopen(os.open(path, flags, _OWNER_ONLY), "r+b") as file:
         try:
             _reserve(file.fileno(), int(np.prod(shape)) * _BYTES)
-            shares = np.asarray(np.memmap(file, dtype=np.float32, mode="r+", shape=shape))
-        except BaseException:
+            return np.asarray(np.memmap(file, dtype=np.float32, mode="r+", shape=shape))
+        finally:
             path.unlink()
-            raise
-    if sys.platform == "win32":
-        weakref.finalize(shares, path.unlink)
-    else:
-        path.unlink()
-    return shares
 
 
 def _reserve(descriptor: int, size: int) -> None:

@@ -22,6 +22,8 @@ Texts name the party, the argument and the wrong number, and never a data value.
 the error arose. Other parties get the type, a code and public numbers (docs/decisions/037).
 """
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -67,6 +69,7 @@ class SecFCError(Exception):
 
 E = TypeVar("E", bound=SecFCError)
 T = TypeVar("T")
+UNIX = os.name == "posix"
 _MOST_LINES = 50
 
 
@@ -102,6 +105,12 @@ def missing(library: str, purpose: str, extra: str, *, code: Code | None = None)
     """The error for a library that is not installed, because it belongs to an extra."""
     text = f"{library} is needed for {purpose}, pip install '.[{extra}]' in a checkout of secfc"
     return ParameterError(text, code=code)
+
+
+def need_unix(purpose: str) -> None:
+    """ParameterError on a system without file modes, locks and links as Linux and macOS have them."""
+    if not UNIX:
+        raise ParameterError(f"{purpose}: Linux or macOS is needed, this is {sys.platform}")
 
 
 class ThresholdError(ParameterError):

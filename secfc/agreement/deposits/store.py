@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from secfc.agreement.logs.disk import write_all
-from secfc.errors import ParameterError, StorageError, missing
+from secfc.errors import ParameterError, StorageError, missing, need_unix
 from secfc.errors.codes import Code
 
 _KINDS = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs"}
@@ -29,12 +29,11 @@ _BESIDE = re.compile(_NAMES)
 _URL = re.compile(rf"({'|'.join(_KINDS)})://({_NAMES})")
 _POSSIBLE = ", ".join(f"{kind}://" for kind in _KINDS)
 
-_READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"))
+_READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW"))
 """Flags against pipes and links to other files, which anyone who may write to the folder can leave there."""
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _FOLDER = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_DIRECTORY"))
-_BY_DESCRIPTOR = os.open in os.supports_dir_fd  # not on Windows
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
 T = TypeVar("T")
@@ -108,33 +107,34 @@ class _Folder:
     """Files on this machine.
 
     Whoever may write to the folder can replace a folder in it by a link at any time. So each is opened
-    relative to the one above, and no link is followed. Windows cannot do this: there each is checked before.
+    relative to the one above, and no link is followed.
     """
 
     def __init__(self, root: Path) -> None:
+        need_unix(f"store: {root}")
         self._root = root
 
     def write(self, path: str, data: bytes) -> None:
         folder, _, name = path.rpartition("/")
         draft = f"{name}-{secrets.token_hex(4)}~"  # `names` ignores it due to the ~
         self._root.mkdir(parents=True, exist_ok=True)
-        with self._folder(folder, make=True) as (at, place):
+        with self._folder(folder, make=True) as at:
             try:
-                descriptor = os.open(place + draft, _NEW, 0o666, dir_fd=at)
+                descriptor = os.open(draft, _NEW, 0o666, dir_fd=at)
                 try:
                     write_all(descriptor, data)
                 finally:
                     os.close(descriptor)
-                os.replace(place + draft, place + name, src_dir_fd=at, dst_dir_fd=at)
+                os.replace(draft, name, src_dir_fd=at, dst_dir_fd=at)
             finally:
                 with suppress(FileNotFoundError):
-                    os.unlink(place + draft, dir_fd=at)
+                    os.unlink(draft, dir_fd=at)
 
     def read(self, path: str, most: int) -> bytes | None:
         folder, _, name = path.rpartition("/")
         try:
-            with self._folder(folder) as (at, place):
-                descriptor = os.open(place + name, _READ, dir_fd=at)
+            with self._folder(folder) as at:
+                descriptor = os.open(name, _READ, dir_fd=at)
         except FileNotFoundError:
             return None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a pipe would block the reader
@@ -145,24 +145,20 @@ class _Folder:
 
     def names(self, path: str) -> Iterator[str]:
         try:
-            with self._folder(path) as (at, place), os.scandir(place if at is None else at) as found:
+            with self._folder(path) as at, os.scandir(at) as found:
                 yield from (one.name for one in found)
         except FileNotFoundError:
             return
 
     @contextmanager
-    def _folder(self, path: str, *, make: bool = False) -> Iterator[tuple[int | None, str]]:
-        """A folder of this one: its descriptor, or None and the beginning of the paths of its files."""
-        parts = [part for part in path.split("/") if part]
-        if not _BY_DESCRIPTOR:
-            yield None, self._checked(parts, make=make)
-            return
+    def _folder(self, path: str, *, make: bool = False) -> Iterator[int]:
+        """The descriptor of a folder of this one."""
         at = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            for part in parts:
+            for part in filter(None, path.split("/")):
                 above, at = at, self._opened(part, at, make=make)
                 os.close(above)
-            yield at, ""
+            yield at
         finally:
             os.close(at)
 
@@ -176,16 +172,6 @@ class _Folder:
             if error.errno in (errno.ELOOP, errno.ENOTDIR):
                 raise OSError(error.errno, "a link or a file is in the way") from None
             raise
-
-    def _checked(self, parts: list[str], *, make: bool) -> str:
-        found = self._root
-        for part in parts:
-            found /= part
-            if found.is_symlink():
-                raise OSError(errno.ELOOP, "a link or a file is in the way")
-            if make:
-                found.mkdir(exist_ok=True)
-        return f"{found}{os.sep}"
 
 
 class _Remote:

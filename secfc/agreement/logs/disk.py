@@ -1,7 +1,6 @@
 """Disk operations for logs and results: folders for their owner only, whole writes, durable names."""
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,9 +36,7 @@ def write_all(descriptor: int, data: Buffer) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a new name in a folder durable. Windows has no call for this and does not need it."""
-    if sys.platform == "win32":
-        return
+    """Make a new name in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -25,7 +25,7 @@ from secfc.cli.agreed.job_command import (
 from secfc.cli.agreed.keys_command import read_out
 from secfc.cli.endings import scripted
 from secfc.cli.render import console, say
-from secfc.errors import ParameterError, PartyError, missing
+from secfc.errors import ParameterError, PartyError, missing, need_unix
 from secfc.errors.escaping import shown
 from secfc.tables.outputs import keep_earlier, replace_text
 
@@ -69,7 +69,8 @@ Resumable = Annotated[
 
 
 def _need_flare(**seconds: float) -> None:
-    """Raise ParameterError if FLARE is missing, or for options that are no numbers of seconds."""
+    """Raise ParameterError if FLARE cannot be used, or for options that are no numbers of seconds."""
+    need_unix("secfc consortium")
     if find_spec("nvflare") is None:
         raise missing("NVIDIA FLARE", "this command", "flare")
     for name, given in seconds.items():
