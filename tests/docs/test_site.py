@@ -87,10 +87,22 @@ def test_no_style_or_picture_loads_anything_from_elsewhere(site, kind):
             assert away(Loaded(text).found) == [], file
 
 
-@pytest.mark.parametrize("taken", ["run", "choose_k", "predict", "SecureKMeans"])
-def test_the_api_shows_options_where_they_are_taken(site, taken):
-    page = (site / "api.html").read_text(encoding="utf-8")
-    own = re.sub(r"<[^>]+>", "", page[page.index(f'id="secfc.{taken}"') :][:60_000])
+@pytest.mark.parametrize(
+    ("page", "taken"),
+    [
+        ("run", "run"),
+        ("choose", "choose_k"),
+        ("choose", "stability"),
+        ("predict", "predict"),
+        ("estimator", "SecureKMeans"),
+    ],
+)
+def test_the_api_shows_options_where_they_are_taken_those_of_every_day_first(site, page, taken):
+    text = (site / "api" / f"{page}.html").read_text(encoding="utf-8")
+    own = re.sub(r"<[^>]+>", "", text[text.index(f'id="secfc.{taken}"') :][:60_000])
     assert "precision=32" in own.replace(" ", "")
-    assert "rows are rounded to nearest" in own
     assert "**options" not in own
+    daily, rare = own.split("Other Parameters:", 1)
+    assert "What each client refuses, and what it consents to" in daily
+    assert "rows are rounded to nearest" not in daily
+    assert "rows are rounded to nearest" in rare
