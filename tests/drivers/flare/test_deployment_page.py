@@ -23,7 +23,7 @@ from secfc.drivers.flare.run_state import read_standing
 
 PAGE = (Path(__file__).parents[3] / "docs" / "deployment.md").read_text()
 BLOCKS = re.findall(r"^```sh title=\"([^\n]+)\"\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
-STEPS = [(place, line) for place, text in BLOCKS for line in text.splitlines()]
+STEPS = [(place, line) for place, text in BLOCKS for line in text.replace("\\\n", " ").splitlines()]
 HAND_OVERS = re.findall(
     r"^\| (each hospital|the coordinator) \| `(\S+)` \| [^|]+ \| `(\S+)` \|", PAGE, re.MULTILINE
 )
