@@ -10,19 +10,18 @@ from typer.testing import CliRunner
 
 import secfc
 from secfc.cli.app import app
-from secfc.protocol.job.options import Disclosure
-from secfc.protocol.job.retired import CHOICES
+from secfc.protocol.job.options import RETIRED, Disclosure
 from secfc.tables.toml_file import FileSchema, TomlFile
 
 ROWS = [np.zeros((3, 2))] * 3
 
 
-@pytest.mark.parametrize(("name", "value"), CHOICES)
+@pytest.mark.parametrize(("name", "value"), RETIRED)
 def test_a_value(name, value):
-    with pytest.raises(secfc.ParameterError, match=re.escape(CHOICES[name, value])):
+    with pytest.raises(secfc.ParameterError, match=re.escape(RETIRED[name, value])):
         secfc.run(ROWS, 2, **{name: value})
     shown = _refused("run", "a.csv", "-k", "2", "--out", "o", f"--{name}", value)
-    assert CHOICES[name, value] in shown
+    assert RETIRED[name, value] in shown
 
 
 class _Table(FileSchema):
@@ -36,13 +35,13 @@ class _File(FileSchema):
 
 def test_a_key_of_a_file(tmp_path: Path):
     path = tmp_path / "job.toml"
-    for (name, value), instead in CHOICES.items():
+    for (name, value), instead in RETIRED.items():
         path.write_text(f'[table]\nk = 2\n{name} = "{value}"\n')
         with pytest.raises(secfc.ParameterError, match=re.escape(f"it was retired: {instead}")):
             TomlFile(path).check(_File)
 
 
-@pytest.mark.parametrize(("name", "value"), CHOICES)
+@pytest.mark.parametrize(("name", "value"), RETIRED)
 def test_the_summary_of_a_run_for_a_prediction(tmp_path: Path, name: str, value: str):
     files = [str(tmp_path / f"{party}.csv") for party in "abc"]
     for file in files:
@@ -54,7 +53,7 @@ def test_the_summary_of_a_run_for_a_prediction(tmp_path: Path, name: str, value:
     summary["parameters"][name] = value
     path.write_text(json.dumps(summary))
     shown = _refused("predict", *files, "--run", out, "--new", f"a={files[0]}", "--out", "o")
-    assert CHOICES[name, value] in shown
+    assert RETIRED[name, value] in shown
 
 
 def _refused(*words: str) -> str:

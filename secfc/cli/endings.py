@@ -16,8 +16,7 @@ from secfc.cli.render import error_console, log_file, people_on_stderr
 from secfc.errors import SecFCError
 from secfc.errors.codes import Code
 from secfc.errors.escaping import shown
-from secfc.protocol.job.options import MACHINE
-from secfc.protocol.job.retired import retired_choice
+from secfc.protocol.job.options import MACHINE, retired_choice
 
 FAILED, GIVEN, REFUSED, ABSENT = 1, 2, 3, 4
 """Exit statuses of every command beside 0: the run failed or a check does not hold; what was given cannot be

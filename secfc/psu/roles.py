@@ -5,16 +5,19 @@ of all it computes its share of what is opened. In a table the server opens thes
 clients must learn. In a check all open them.
 """
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
+from functools import cache
 
 import numpy as np
 
+from secfc import kernels as data_kernels
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError, UnionError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Ints
+from secfc.kernels.loading import NoLoopsError
 from secfc.kernels.threads import ALONE, Threads
-from secfc.psu.choice import choose
 from secfc.psu.course import Course
 from secfc.psu.field_sharing import Sharing
 from secfc.psu.found import Found
@@ -32,6 +35,36 @@ from secfc.psu.stages import (
     ungrouped,
 )
 from secfc.psu.tokens import Tokens
+
+_LOG = logging.getLogger(__name__)
+
+_RESIDUES = 32
+"""NumPy loses as much time on this many residues of a run as on one value of a union, in all roles."""
+
+
+def choose(values: int, threads: Threads = ALONE) -> UnionKernels:
+    """Kernels for a union in which this many values are dealt to each client.
+
+    The environment variable of `secfc.kernels` has effect here too.
+    """
+    if data_kernels.chosen_name(_RESIDUES * values) == "compiled":
+        compiled = _compiled()
+        if compiled is not None:
+            return compiled(threads)
+    return UnionKernels()
+
+
+@cache
+def _compiled() -> Callable[[Threads], UnionKernels] | None:
+    """The compiled kernels, or None if Numba cannot be used."""
+    if data_kernels.load() is None:
+        return None
+    try:
+        from secfc.psu.compiled import CompiledUnionKernels  # noqa: PLC0415 - may run the compiler
+    except NoLoopsError as error:
+        _LOG.warning("unions use NumPy, because compiled code cannot be made: %s", error)
+        return None
+    return CompiledUnionKernels
 
 
 def kernels_for(plan: UnionPlan, threads: Threads = ALONE) -> UnionKernels:

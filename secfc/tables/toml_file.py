@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 from secfc.errors import ParameterError
 from secfc.errors.codes import Code, code_of_read
 from secfc.errors.escaping import shown
-from secfc.protocol.job.retired import retired_choice
+from secfc.protocol.job.options import retired_choice
 
 Keys = tuple[str | int, ...]  # path of a value: names of keys, and positions in lists
 MAX_BYTES = 1 << 22  # larger files are refused; 4 MiB hold the ranges of 100,000 columns

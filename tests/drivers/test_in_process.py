@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.costs.setting import run_apart
 from secfc.crypto import identity
-from secfc.drivers import post
+from secfc.drivers import in_process
 from secfc.drivers.costs import MessageRecord, Meter
 from secfc.drivers.in_process import run_in_process
 from secfc.errors import LimitError, ParameterError
@@ -90,9 +90,9 @@ def test_parties_of_one_name_are_refused(setup_of):
 
 def taken_together(monkeypatch):
     """What each `Post.take` of later runs returns, where all answers are large."""
-    taken, real = [], post.Post.take
-    monkeypatch.setattr(post, "LEAST", 1)
-    monkeypatch.setattr(post.Post, "take", lambda self: taken.append(real(self)) or taken[-1])
+    taken, real = [], in_process.Post.take
+    monkeypatch.setattr(in_process, "LEAST", 1)
+    monkeypatch.setattr(in_process.Post, "take", lambda self: taken.append(real(self)) or taken[-1])
     return taken
 
 
@@ -118,7 +118,7 @@ def test_messages_are_delivered_one_at_a_time_where_their_seconds_are_asked_for(
 
 def test_the_first_error_of_clients_that_work_at_once_ends_the_run(setup_of, monkeypatch):
     """Each refuses the plan by its own limits; one is told, as without threads."""
-    monkeypatch.setattr(post, "LEAST", 1)
+    monkeypatch.setattr(in_process, "LEAST", 1)
     monkeypatch.setattr("secfc.kernels.threads.LEAST", 1)
     with pytest.raises(LimitError, match=r"^parties\[0\] keeps"):
         run_in_process(replace(setup_of((40, 30, 50)), limits=Limits(most_rows=5), threads=3))

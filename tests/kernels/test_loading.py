@@ -8,7 +8,7 @@ import pytest
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
 from secfc.kernels import compiled, loading
-from secfc.psu import choice as union_kernels
+from secfc.psu import roles as union_kernels
 
 
 class TestArrays:

@@ -63,6 +63,10 @@ class Party:
     def intakes(self):
         return {j: self.intake(j) for j in range(1, JOB.n + 1)}
 
+    def complete(self, intakes):
+        held = {j: one.held for j, one in intakes.items()}
+        return complete(self.call, held, {j: one.refused for j, one in intakes.items()})
+
 
 @pytest.fixture
 def party():
@@ -136,7 +140,7 @@ def test_an_owner_of_inconsistent_shares_is_left_out_as_a_whole_and_others_stay(
                 refused(intakes[j], deposit)
             else:
                 intakes[j].take(deposit)
-    found = complete(party.call, intakes)
+    found = party.complete(intakes)
     rows = [4, 1, 0, 300]
     rows[number - 1] = 0
     assert found.owners == tuple(rows)
@@ -269,14 +273,14 @@ class TestComplete:
             for j, deposit in enumerate(party.owner(number).deposit(), 1):
                 if (number, j) != (2, 5):
                     intakes[j].take(deposit)
-        found = complete(party.call, intakes)
+        found = party.complete(intakes)
         assert (found.owners, found.left_out) == ((4, 0, 0, 0), {2: "member 5 has no deposit of it"})
 
     def test_an_owner_that_deals_twice_to_different_members_is_left_out(self, party):
         intakes, twice = party.intakes, [party.owner(1).deposit() for _ in range(2)]
         for j, intake in intakes.items():
             intake.take(twice[j % 2][j - 1])
-        found = complete(party.call, intakes)
+        found = party.complete(intakes)
         assert (found.owners, found.left_out) == (
             (0, 0, 0, 0),
             {1: "members have different deposits of it"},
@@ -287,7 +291,7 @@ class TestComplete:
         for number in (1, 2):
             for j, deposit in enumerate(party.owner(number).deposit(), 1):
                 intakes[j].take(deposit)
-        found = complete(party.call, intakes)
+        found = party.complete(intakes)
         other = taken(party.intake(3), *(party.owner(number).deposit()[2] for number in (1, 2)))
         job = changed_job(JOB, owners=found.owners, deposits=found.deposits)
         with pytest.raises(ParameterError, match="member 3: it holds other deposits than the other members"):
@@ -316,7 +320,7 @@ class TestLabels:
         given, intakes = [first.deposit(), second.deposit()], party.intakes
         for j, intake in intakes.items():
             taken(intake, given[0][j - 1], given[1][j - 1])
-        found = complete(party.call, intakes)
+        found = party.complete(intakes)
         job = changed_job(JOB, owners=found.owners, deposits=found.deposits)
         out = {}
         for (j, intake), shares in zip(intakes.items(), shares_of(labels), strict=True):
@@ -375,7 +379,7 @@ class TestLabels:
 
     def test_labels_are_sealed_once(self, party):
         intake = taken(party.intake(1), party.owner(2).deposit()[0])
-        intake.keep(Deposited((0, 1, 0, 0), complete(party.call, {1: intake}).deposits))
+        intake.keep(Deposited((0, 1, 0, 0), party.complete({1: intake}).deposits))
         first = intake.seal_labels(np.array([[2.0]]))
         assert intake.seal_labels(np.array([[1.0]])) is first
 
@@ -385,7 +389,7 @@ class TestLabels:
         given, shares = owner.deposit(), shares_of([0] * 300)
         for j in (1, *range(1, 8)):
             intake = taken(party.intake(j), given[j - 1])
-            intake.keep(Deposited((0, 0, 0, 300), complete(party.call, {1: intake}).deposits))
+            intake.keep(Deposited((0, 0, 0, 300), party.complete({1: intake}).deposits))
             sealed.append(intake.seal_labels(shares[j - 1]))
         assert len({one[:16] for one in sealed}) == 8
         assert sealed[0][16:32] != sealed[1][16:32]

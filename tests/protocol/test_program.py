@@ -12,7 +12,7 @@ import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.public_errors import PublicError
 from secfc.crypto.channel import Sealed
-from secfc.drivers import post
+from secfc.drivers import in_process
 from secfc.drivers.taking import take
 from secfc.errors import (
     CheatError,
@@ -582,7 +582,7 @@ def test_a_client_that_never_comes_is_left_out(max_liars):
 
 def test_large_answers_in_one_process_leave_no_client_behind(monkeypatch):
     """Letters of others come in order with the server's, also where two clients take theirs at once."""
-    monkeypatch.setattr(post, "LEAST", 1)
+    monkeypatch.setattr(in_process, "LEAST", 1)
     monkeypatch.setattr(inbox, "WINDOW", 16)
     parties = [np.random.default_rng(j).normal(size=(20, 2)) for j in range(7)]
     result = secfc.run(parties, k=4, t=1, ell=1, seed=1, max_iter=20)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.union import random_elements
 
-from secfc.psu import choice
+from secfc.psu import roles
 from secfc.psu.compiled import CompiledUnionKernels
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.prime import Elements, P
@@ -127,7 +127,7 @@ class TestRefusals:
 
 def test_small_unions_get_numpy_and_large_ones_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SECFC_KERNELS", raising=False)
-    assert choice.choose(1000).name == "numpy"
-    assert choice.choose(1 << 17).name == "compiled"
+    assert roles.choose(1000).name == "numpy"
+    assert roles.choose(1 << 17).name == "compiled"
     monkeypatch.setenv("SECFC_KERNELS", "numpy")
-    assert choice.choose(1 << 30).name == "numpy"
+    assert roles.choose(1 << 30).name == "numpy"

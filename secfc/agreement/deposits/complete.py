@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from secfc.sharing.deposits import Call, digest_of
 
@@ -18,28 +17,21 @@ class Complete:
     left_out: dict[int, str]
 
 
-class Held(Protocol):
-    """What a member holds: an `Intake`, or what it has signed of one."""
+def complete(
+    call: Call,
+    held: Mapping[int, Mapping[int, tuple[int, bytes]]],
+    refused: Mapping[int, Mapping[int, str]],
+    disputed: Mapping[int, str] | None = None,
+) -> Complete:
+    """Whose deposits all members hold; an owner whose deposit one lacks is left out as a whole.
 
-    @property
-    def held(self) -> Mapping[int, tuple[int, bytes]]:
-        """As `Intake.held`."""
-
-    @property
-    def refused(self) -> Mapping[int, str]:
-        """As `Intake.refused`."""
-
-
-def complete(call: Call, intakes: Mapping[int, Held], disputed: Mapping[int, str] | None = None) -> Complete:
-    """Whose deposits all members hold, by member; an owner whose deposit one lacks is left out as a whole.
-
-    So are `disputed` owners, for the reasons given.
+    `held` and `refused` are of each member, as `Intake` has them. `disputed` owners are left out too, for the
+    reasons given.
     """
-    held = {member: intake.held for member, intake in intakes.items()}
     everywhere = Counter(owner for own in held.values() for owner in own)
     left_out = dict(disputed or {})
-    for member, intake in intakes.items():
-        for owner, reason in intake.refused.items():
+    for member, of_member in refused.items():
+        for owner, reason in of_member.items():
             left_out.setdefault(owner, f"member {member}: {reason}")
     for owner, count in everywhere.items():
         if count < len(held):

@@ -416,7 +416,9 @@ def closed(
     agreement = deposits.agreement
     holdings = {member: signed[member].holding for member in sorted(signed)}
     names, disputed = _names(holdings)
-    found = complete(call_of(agreement), holdings, disputed)
+    held = {member: one.held for member, one in holdings.items()}
+    refused = {member: one.refused for member, one in holdings.items()}
+    found = complete(call_of(agreement), held, refused, disputed)
     if not any(found.owners):
         raise AgreementError("no deposit is complete at all members")
     last = max(owner for owner, rows in enumerate(found.owners, 1) if rows)  # owners after it have no rows

@@ -76,7 +76,8 @@ class Committee:
                     of_member.append(deposit)
             if not keeps:
                 threads.each(take, range(job.n), size=LEAST * len(together))
-        found = complete(call, dict(enumerate(intakes, 1)) or {1: _Dealt(held=held)})
+        # Where members take deposits elsewhere, all will hold what owners dealt.
+        found = complete(call, {j: one.held for j, one in enumerate(intakes, 1)} or {1: held}, {})
         assert not found.left_out  # owners of this process deal as they should
         return cls(
             call=call,
@@ -105,14 +106,6 @@ class Committee:
 
         numbers = [number for number in self.owners if self.complete.owners[number - 1]]
         return dict(zip(numbers, _each(self.threads, open_, numbers), strict=True))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Dealt:
-    """What every member holds of owners that deal as they should."""
-
-    held: Mapping[int, tuple[int, bytes]] = field(repr=False)
-    refused: Mapping[int, str] = field(default_factory=dict)
 
 
 def _each(threads: Threads, work: Callable[[Item], Found], owners: Sequence[Item]) -> list[Found]:

@@ -18,7 +18,6 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from secfc.errors import ParameterError
 from secfc.field.residues import MAX_ROWS
-from secfc.protocol.job.retired import retired_choice
 
 Disclosure = Literal["coded", "labels"]
 """Who learns distances. "labels": nobody; "coded": the server, which receives every client's coded
@@ -35,6 +34,12 @@ MAX_RESAMPLES = 100
 """More hardly change means over them. Each is a run with 0.63 of the rows, and tells more."""
 
 MAX_THREADS = 1024  # more than a machine's cores
+
+RETIRED = {
+    ("disclosure", "distances"): 'the server learned nearly every row; use "labels", with which nobody '
+    'learns a distance, or "coded", the protocol of the paper',
+}
+"""Values of options that were retired, and what serves instead, by name of the option and value."""
 
 MACHINE = "How the parties are run, and what is shown"  # a heading in the help of commands
 OPENED = "What is opened, if every party consents"  # a heading too
@@ -264,6 +269,12 @@ def check_share(name: str, value: object) -> None:
         raise ParameterError(f"{name}: a number is needed, {type(value).__name__} was given")
     if not 0 < value <= 1:
         raise ParameterError(f"{name}: more than 0 and at most 1 is needed, {value!r} was given")
+
+
+def retired_choice(name: str, value: object) -> str:
+    """What serves instead of an option's value that was retired; empty if it was not. Errors say it."""
+    instead = RETIRED.get((name, value)) if isinstance(value, str) else None
+    return f"it was retired: {instead}" if instead else ""
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
