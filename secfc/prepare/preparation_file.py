@@ -1,7 +1,7 @@
 """The public part of a preparation as a file. With it a party can prepare its rows again, or new rows."""
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,7 +92,7 @@ def _statistics(value: object, column: Column, path: Path) -> Opened:
         if len(given.counts) != column.totals or not 0 < sum(given.counts) <= MAX_ROWS:
             raise ParameterError(f"{where}.counts: not {column.totals} numbers of values")
         kind = Quartiles if column.bins else Mode
-        return replace(kind.of(given.counts, column, holders=0, smallest=0), holders=given.holders)
+        return kind.of(given.counts, column, holders=given.holders)
     moments = check_values(value, _Moments, name=where)
     low, high = column.ends
     if not low <= moments.mean <= high or moments.deviation > high - low:

@@ -52,7 +52,16 @@ def of_column(values: Floats | Ints, column: Column) -> Contribution:
 def opened(totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Opened":
     """The statistics from the totals of a column; CheatError if no values have these totals."""
     kind: type[Opened] = Quartiles if column.bins else Mode if column.categories else Statistics
-    return kind.of(totals, column, holders=holders, smallest=smallest)
+    # Counts are added up modulo a number, so none is negative.
+    count = totals[0] if kind is Statistics else sum(totals)
+    possible = max(1, holders * smallest) <= count <= MAX_ROWS
+    if not possible or (kind is Statistics and not are_possible(*totals)):
+        raise CheatError(
+            f"column {column.name!r}: no values have the opened totals, so some client sent wrong numbers; "
+            "shares hide which client",
+            code=Code.IMPOSSIBLE_TOTALS,
+        )
+    return kind.of(totals, column, holders=holders)
 
 
 def steps(values: Floats | Ints, column: Column) -> Ints:
@@ -92,11 +101,9 @@ class Statistics:
         return self.deviation
 
     @classmethod
-    def of(cls, totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Statistics":
-        """The statistics from all parties' totals, the same floats everywhere; CheatError if impossible."""
+    def of(cls, totals: Sequence[int], column: Column, *, holders: int) -> "Statistics":
+        """The statistics from all parties' totals, the same floats everywhere."""
         count, total, squares = totals
-        if not (_can_be(count, holders, smallest) and are_possible(count, total, squares)):
-            raise _impossible(column)
         low, high = column.ends
         width = Fraction(high) - Fraction(low)
         mean = Fraction(low) + width * total / (count * STEPS)
@@ -140,19 +147,15 @@ class Quartiles:
         return self.upper - self.lower
 
     @classmethod
-    def of(cls, totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Quartiles":
-        """The quartiles from all parties' totals, the same floats everywhere; CheatError if impossible."""
-        # No count is negative, since counts are added up modulo a number.
-        count = sum(totals)
-        if not _can_be(count, holders, smallest):
-            raise _impossible(column)
+    def of(cls, totals: Sequence[int], column: Column, *, holders: int) -> "Quartiles":
+        """The quartiles from all parties' totals, the same floats everywhere."""
         low, high = map(Fraction, column.ends)
         lower, median, upper = (
             float(low + (high - low) * _quantile(totals, Fraction(at, 4))) for at in (1, 2, 3)
         )
         return cls(
             holders=holders,
-            count=count,
+            count=sum(totals),
             counts=tuple(totals),
             lower=lower,
             median=median,
@@ -174,13 +177,10 @@ class Mode:
     mode: str
 
     @classmethod
-    def of(cls, totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Mode":
-        """The most frequent category from all parties' totals; CheatError if impossible."""
-        count = sum(totals)
-        if not _can_be(count, holders, smallest):
-            raise _impossible(column)
+    def of(cls, totals: Sequence[int], column: Column, *, holders: int) -> "Mode":
+        """The most frequent category from all parties' totals."""
         mode = column.categories[totals.index(max(totals))]
-        return cls(holders=holders, count=count, counts=tuple(totals), mode=mode)
+        return cls(holders=holders, count=sum(totals), counts=tuple(totals), mode=mode)
 
 
 Opened = Statistics | Quartiles | Mode
@@ -195,15 +195,3 @@ def _quantile(counts: Sequence[int], part: Fraction) -> Fraction:
             return (at + (rank - below) / count) / len(counts)
         below += count
     raise AssertionError("there is a value")
-
-
-def _can_be(count: int, holders: int, smallest: int) -> bool:
-    return max(1, holders * smallest) <= count <= MAX_ROWS
-
-
-def _impossible(column: Column) -> CheatError:
-    return CheatError(
-        f"column {column.name!r}: no values have the opened totals, so some client sent wrong numbers; "
-        "shares hide which client",
-        code=Code.IMPOSSIBLE_TOTALS,
-    )

@@ -10,7 +10,7 @@ import secfc
 from secfc import Prepare
 from secfc.prepare import Column, Schema
 from secfc.prepare.preparation_file import public_part, read_preparation, write_preparation
-from secfc.prepare.statistics import Mode, of_column
+from secfc.prepare.statistics import Mode, of_column, opened
 
 LEVELS = ("never", "former", "current")
 _RNG = np.random.default_rng(8)
@@ -147,4 +147,4 @@ def test_a_summary_with_another_mode_is_refused(tmp_path, key, value, text):
 def test_counts_that_no_values_have_are_noticed():
     column = smoker(missing="mode").columns[0]
     with pytest.raises(secfc.errors.CheatError, match="column 'smoker': no values have the opened totals"):
-        Mode.of((1, 1, 0), column, holders=3, smallest=1)
+        opened((1, 1, 0), column, holders=3, smallest=1)

@@ -14,7 +14,7 @@ from support.sweeps import tries
 import secfc
 from secfc import Prepare
 from secfc.prepare import Column, Schema
-from secfc.prepare.statistics import STEPS, Statistics, of_column, steps
+from secfc.prepare.statistics import STEPS, of_column, opened, steps
 
 SCHEMA = Schema(
     columns=(
@@ -222,12 +222,12 @@ def test_names_are_for_all_parties():
 def test_totals_that_no_values_have_are_noticed(totals):
     column = Column(name="a", low=0, high=1)
     with pytest.raises(secfc.errors.CheatError, match="column 'a': no values have the opened totals"):
-        Statistics.of(totals, column, holders=3, smallest=2)
+        opened(totals, column, holders=3, smallest=2)
 
 
 def test_totals_that_values_have_are_taken():
     column = Column(name="a", low=0, high=1)
-    known = Statistics.of((6, 13, 29), column, holders=3, smallest=2)
+    known = opened((6, 13, 29), column, holders=3, smallest=2)
     assert known.mean == 13 / 6 / STEPS
 
 

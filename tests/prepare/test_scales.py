@@ -9,7 +9,7 @@ import secfc
 from secfc import Prepare
 from secfc.prepare import Column, Schema
 from secfc.prepare.preparation_file import public_part, read_preparation, write_preparation
-from secfc.prepare.statistics import Quartiles, of_column
+from secfc.prepare.statistics import of_column, opened
 
 LOW, HIGH = 0.1, 5000.0
 _RNG = np.random.default_rng(6)
@@ -108,7 +108,7 @@ def test_counts_worked_by_hand():
     column = Column(name="a", low=0, high=8, scale="robust", bins=4)
     counts = of_column(np.array([0, 1, 2, 3, 7.9, 8, np.nan]), column)
     assert (counts.count, counts.numbers) == (6, (2, 2, 0, 2))
-    known = Quartiles.of(counts.numbers, column, holders=3, smallest=1)
+    known = opened(counts.numbers, column, holders=3, smallest=1)
     assert (known.lower, known.median, known.upper) == (1.5, 3.0, 6.5)  # 1.5, 3 and 4.5 of 6 values below
     assert (known.centre, known.unit, known.count) == (3.0, 5.0, 6)
 
@@ -184,7 +184,7 @@ def test_columns_of_several_kinds_are_opened_together():
 def test_counts_that_no_values_have_are_noticed(counts):
     column = Column(name="a", low=0, high=8, scale="robust", bins=4)
     with pytest.raises(secfc.errors.CheatError, match="column 'a': no values have the opened totals"):
-        Quartiles.of(counts, column, holders=3, smallest=1)
+        opened(counts, column, holders=3, smallest=1)
 
 
 @pytest.mark.parametrize(

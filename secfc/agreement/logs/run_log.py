@@ -72,7 +72,7 @@ class RunLog:
         with _storage_errors(path):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY))
             log = cls(path, _connect(path))
-            try:
+            with log._closed_after_error():
                 began = datetime.now(UTC).isoformat(timespec="seconds")
                 log._key = secrets.token_bytes(_KEY_BYTES)
                 log.header = {"version": VERSION, "began": began} | header
@@ -81,9 +81,6 @@ class RunLog:
                 row = log._key, text, log._tag(-1, Entry(kind=_HEADER, body=text))
                 log._database.execute("INSERT INTO header VALUES (?, ?, ?)", row)
                 log.commit()
-            except BaseException:
-                log.close()
-                raise
         return log
 
     @classmethod
@@ -99,14 +96,10 @@ class RunLog:
         if not log.header:
             log.remove()
             return None
-        with _storage_errors(path):
-            try:
-                for _ in log.entries():
-                    pass  # the loop checks each entry
-                log.commit()
-            except BaseException:
-                log.close()
-                raise
+        with _storage_errors(path), log._closed_after_error():
+            for _ in log.entries():
+                pass  # the loop checks each entry
+            log.commit()
         return log
 
     @classmethod
@@ -125,13 +118,18 @@ class RunLog:
             return None
         with _storage_errors(path):
             log = cls(path, _connect(path))
-            try:
+            with log._closed_after_error():
                 log._database.execute("BEGIN EXCLUSIVE")
                 log._read_header()
-            except BaseException:
-                log.close()
-                raise
         return log
+
+    @contextmanager
+    def _closed_after_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def _read_header(self) -> None:
         """Read the header, unless the file's writer was killed before it had written one."""
