@@ -10,7 +10,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.randomness import KEY_BYTES, MaskSource
 from secfc.errors import LimitError
@@ -185,7 +184,7 @@ def watch(
     octets = secrets.token_bytes if keys is None else np.random.default_rng(keys).bytes
     coordinator, *identities = [Identity(octets(KEY_BYTES)) for _ in range(job.parties + 1)]
     roster = Roster(tuple(identity.public for identity in identities), coordinator.public)
-    session = Session.of(job=job, roster=roster, run=octets(RUN_ID_BYTES))
+    session = job.session(roster, octets(RUN_ID_BYTES))
     signer = Signer(session, coordinator)
     server = Server(job=job, session=session, secret=MaskSource(octets(KEY_BYTES)))
     clients = [

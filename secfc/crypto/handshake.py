@@ -25,7 +25,6 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -35,27 +34,13 @@ from secfc.crypto.channel import Channels
 from secfc.crypto.identity import KNOWN, Identity, Roster
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.field.array_types import Ints, Labels
-from secfc.version import PROTOCOL_BYTES
 
 DIGEST_BYTES = 32
 _STATEMENT = b"secfc introduction 1"
 _TRANSCRIPT = b"secfc transcript 1"
-_AGREEMENT = b"secfc agreement 2"
 _PROBE = X25519PrivateKey.from_private_bytes(bytes(32))
 """A key that everybody knows. A point of small order shares no secret with it or with any other key."""
 _CLIENT_ROWS = struct.Struct("<HII")
-
-
-class SealedJob(Protocol):
-    """What keys of a run depend on."""
-
-    @property
-    def parties(self) -> int:
-        """Number of clients and helpers."""
-
-    @property
-    def digest(self) -> bytes:
-        """The digest of all parameters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,19 +54,6 @@ class Session:
     run: bytes = field(repr=False)
     agreement: bytes = field(repr=False)
     roster: Roster
-
-    @classmethod
-    def of(cls, *, job: SealedJob, roster: Roster, run: bytes) -> "Session":
-        """A run whose agreement is the protocol's version, the job and the roster.
-
-        ParameterError if the roster does not have the job's number of parties, or has no server.
-        """
-        if len(roster.keys) != job.parties:
-            raise ParameterError(f"roster: it has {len(roster.keys)} parties, the job has {job.parties}")
-        if roster.coordinator is None:
-            raise ParameterError("roster: the server's key is needed")
-        agreement = hashlib.sha256(_AGREEMENT + PROTOCOL_BYTES + job.digest + roster.digest).digest()
-        return cls(run=run, agreement=agreement, roster=roster)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -89,7 +89,7 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
     keys = [None] * (job.parties + 1) if committee is None else committee.keys
     coordinator, *identities = map(Identity, keys)
     roster = Roster(tuple(identity.public for identity in identities), coordinator.public)
-    session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
+    session = job.session(roster, secrets.token_bytes(RUN_ID_BYTES))
     server, pairs = Server(job=job, session=session, salt=setup.salt, kernels=kernels), PairSecrets()
     clients = [
         make(

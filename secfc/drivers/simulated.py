@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secfc.agreement.public_errors import COMPLETE, PublicError
-from secfc.crypto.handshake import Session
 from secfc.crypto.identity import KEY_BYTES as IDENTITY_BYTES
 from secfc.crypto.identity import Identity, Roster
 from secfc.drivers.calls import framing
@@ -88,7 +87,7 @@ class SimulatedParty(TakingPart):
 
     def _taken(self, call: dict[str, Any]) -> Intake:
         job = make_job(**call["job"])
-        session = Session.of(job=job, roster=self.terms.roster, run=bytes.fromhex(call["run"]))
+        session = job.session(self.terms.roster, bytes.fromhex(call["run"]))
         of_owners = tuple(bytes(key) for key in self._arrays.pop("keys").reshape(-1, IDENTITY_BYTES))
         called = Call(job=job, session=session, keys=of_owners, most_rows=tuple(call["most_rows"]))
         identity = Identity(bytes.fromhex(self._given["identity"]))

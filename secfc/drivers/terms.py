@@ -37,7 +37,7 @@ class RunTerms:
     @classmethod
     def of_simulation(cls, job: Job, names: tuple[str, ...], roster: Roster) -> Self:
         """The terms of a simulation. Its agreement is the job and the roster."""
-        digest = Session.of(job=job, roster=roster, run=b"").agreement
+        digest = job.session(roster, b"").agreement
         return cls(job=job, names=names, roster=roster, digest=digest, simulated=True)
 
     def session(self, run: bytes) -> Session:

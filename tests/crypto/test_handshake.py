@@ -17,7 +17,6 @@ from secfc.crypto.handshake import (
     Handshake,
     Introduction,
     PairSecrets,
-    Session,
     check_ephemeral,
     digest_of,
     transcript_of,
@@ -57,7 +56,7 @@ class Group:
         self.identities = identities or [Identity() for _ in range(3)]
         self.coordinator = coordinator or Identity()
         roster = Roster(tuple(one.public for one in self.identities), self.coordinator.public)
-        self.session = Session.of(job=job, roster=roster, run=run)
+        self.session = job.session(roster, run)
         self.sides = [
             Handshake(session=self.session, number=j, identity=one, rows=10 * j, start=starts[j - 1])
             for j, one in enumerate(self.identities, 1)
@@ -299,7 +298,7 @@ def test_an_identity_that_is_not_pinned_at_its_number_is_an_error(group):
 
 def test_a_roster_of_another_size_is_an_error(group):
     with pytest.raises(ParameterError, match=r"^roster: it has 3 parties, the job has 5$"):
-        Session.of(job=changed_job(JOB, n=5), roster=group.session.roster, run=RUN)
+        changed_job(JOB, n=5).session(group.session.roster, RUN)
 
 
 @pytest.mark.parametrize("size", [0, 31, 33])

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from secfc.crypto.handshake import Session, digest_of
+from secfc.crypto.handshake import digest_of
 from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import DataError, LimitError, MessageError
@@ -95,7 +95,7 @@ def client_of(rows, **more):
     )
     identities = [Identity() for _ in range(3)]
     roster = Roster(tuple(identity.public for identity in identities), Identity().public)
-    session = Session.of(job=job, roster=roster, run=RUN)
+    session = job.session(roster, RUN)
     return Client(
         number=2, rows=rows, job=job, session=session, identity=identities[1], masks=MaskSource(), **more
     )

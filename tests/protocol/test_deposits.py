@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from secfc.agreement.deposits.complete import complete
-from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import (
@@ -41,7 +40,7 @@ class Party:
         self.members = [Identity() for _ in range(job.parties)]
         roster = Roster(tuple(one.public for one in self.members), Identity().public)
         self.identities = [Identity() for _ in ROWS]
-        self.call = self.of(Session.of(job=job, roster=roster, run=run), job, most_rows)
+        self.call = self.of(job.session(roster, run), job, most_rows)
 
     def of(self, session, job, most_rows):
         keys = tuple(one.public for one in self.identities)

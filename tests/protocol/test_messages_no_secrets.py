@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse
 
 import secfc
-from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.randomness import MaskSource
 from secfc.protocol.client import Client
@@ -24,7 +23,7 @@ JOB = make_job(n=3, k=2, t=1, ell=1, d=2, bound=1000.0, disclosure="coded")
 def client_of(rows, run=bytes(16)):
     identities = [Identity() for _ in range(3)]
     roster = Roster(tuple(identity.public for identity in identities), Identity().public)
-    session = Session.of(job=JOB, roster=roster, run=run)
+    session = JOB.session(roster, run)
     return Client(number=1, rows=rows, job=JOB, session=session, identity=identities[0], masks=MaskSource())
 
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity, Roster
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.protocol.messages import SERVER, Plan, StepNotice
@@ -93,6 +92,6 @@ def test_parties_of_different_versions_do_not_run_together(wire, monkeypatch):
     older = hello[:3] + str(PROTOCOL - 1).encode() + hello[4:]
     with pytest.raises(MessageError, match=f"of version {PROTOCOL - 1} of the protocol; this"):
         net.decode(older)
-    ours = Session.of(job=net.job, roster=net.session.roster, run=bytes(16)).agreement
+    ours = net.job.session(net.session.roster, bytes(16)).agreement
     monkeypatch.setattr("secfc.crypto.handshake.PROTOCOL_BYTES", (PROTOCOL - 1).to_bytes(2, "little"))
-    assert Session.of(job=net.job, roster=net.session.roster, run=bytes(16)).agreement != ours
+    assert net.job.session(net.session.roster, bytes(16)).agreement != ours

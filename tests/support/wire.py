@@ -19,7 +19,6 @@ from secfc.crypto.channel import Channels, Sealed
 from secfc.crypto.handshake import (
     Handshake,
     Introduction,
-    Session,
     digest_of,
     transcript_of,
 )
@@ -99,7 +98,7 @@ class Wire:
         self.identities = identities or [Identity() for _ in range(self.job.parties)]
         self.coordinator = coordinator or Identity()
         roster = Roster(tuple(identity.public for identity in self.identities), self.coordinator.public)
-        self.session = Session.of(job=self.job, roster=roster, run=RUN)
+        self.session = self.job.session(roster, RUN)
         self.signer = Signer(self.session, self.coordinator)
         self.server = Server(
             job=self.job,

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from secfc.agreement.deposits.complete import Complete, complete
-from secfc.crypto.handshake import Session
 from secfc.crypto.identity import KEY_BYTES, Identity, Roster
 from secfc.field.array_types import Floats, Labels
 from secfc.kernels import Kernels, choose
@@ -44,7 +43,7 @@ class Committee:
         keys = [secrets.token_bytes(KEY_BYTES) for _ in range(job.parties + 1)]
         server, *parties = (Identity(key) for key in keys)
         roster = Roster(tuple(party.public for party in parties), server.public)
-        session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
+        session = job.session(roster, secrets.token_bytes(RUN_ID_BYTES))
         each = partial(_each, threads)
         identities = each(lambda _: Identity(), rows)
         call = Call(job=job, session=session, keys=tuple(one.public for one in identities), most_rows=most)

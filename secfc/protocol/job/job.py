@@ -16,6 +16,8 @@ from math import inf
 
 import numpy as np
 
+from secfc.crypto.handshake import Session
+from secfc.crypto.identity import Roster
 from secfc.errors import ParameterError, PrivacyWarning
 from secfc.errors.codes import Code
 from secfc.field.array_types import Labels
@@ -36,7 +38,9 @@ from secfc.protocol.job.cases import (
 )
 from secfc.psu.plan import UnionPlan
 from secfc.sharing.codewords import segment_width
+from secfc.version import PROTOCOL_BYTES
 
+_AGREEMENT = b"secfc agreement 2"
 _USUAL_ITERATIONS = 16  # of a start, to estimate the work of a run
 
 
@@ -109,6 +113,18 @@ class Job:
         for name in ("rows", "method", "disclosure"):
             given[name]["case"] = type(getattr(self, name)).__name__
         return hashlib.sha256(b"secfc job 2" + json.dumps(given, sort_keys=True).encode()).digest()
+
+    def session(self, roster: Roster, run: bytes) -> Session:
+        """A run whose agreement is the protocol's version, this job and the roster.
+
+        ParameterError if the roster does not have the job's number of parties, or has no server.
+        """
+        if len(roster.keys) != self.parties:
+            raise ParameterError(f"roster: it has {len(roster.keys)} parties, the job has {self.parties}")
+        if roster.coordinator is None:
+            raise ParameterError("roster: the server's key is needed")
+        agreement = hashlib.sha256(_AGREEMENT + PROTOCOL_BYTES + self.digest + roster.digest).digest()
+        return Session(run=run, agreement=agreement, roster=roster)
 
     @property
     def prepares(self) -> bool:
