@@ -6,14 +6,14 @@ it.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, pairwise
 from math import inf, isfinite
 from typing import Any, get_args
 
 from secfc.errors import ParameterError, ThresholdError
 from secfc.field.fixed_point import MAX_STEPS
-from secfc.protocol.job.cases import Centres, Compare, LabelsOnly, Start
+from secfc.protocol.job.cases import Compare, LabelsOnly, Start
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.job_options import JobOptions, as_options, job_of
 from secfc.protocol.job.options import (
@@ -129,9 +129,11 @@ def make_job(**given: Any) -> Job:
     options = JobOptions(**given)
     _check_options(options)
     _check_combinations(options)
-    _check_values(options)
+    of_values = _of_numbers, _of_step, _of_compared, _of_predict, _of_deposits, _of_totals, _of_spread
+    _check(rules(options) for rules in (*of_values, _of_noise, _of_resamples, _of_described))
     job = job_of(options)
-    _check_job(job)
+    _check(rules(job) for rules in (_of_unit, _of_comparers, _of_inertia, _of_recipients))
+    _check_threshold(job)
     return job
 
 
@@ -161,19 +163,6 @@ def _check_options(given: JobOptions) -> None:
     check_seed(given.seed)
 
 
-def _check_values(given: JobOptions) -> None:
-    """Raise ParameterError unless all values are in their ranges and come with what they need."""
-    _check(_of_numbers(given), _of_step(given), _of_compared(given), _of_predict(given))
-    _check(_of_deposits(given), _of_totals(given), _of_spread(given), _of_noise(given), _of_resamples(given))
-    _check(_of_described(given))
-
-
-def _check_job(job: Job) -> None:
-    """Raise ParameterError unless its cases fit its numbers; `ThresholdError` for too few clients."""
-    _check(_of_unit(job), _of_comparers(job), _of_inertia(job), _of_recipients(job.opened, job.n))
-    _check_threshold(job)
-
-
 def check_smallest_spread(name: str, value: object) -> None:
     """Raise ParameterError unless a value is an integer of at least `SMALLEST_SPREAD`."""
     check_positive(name, value)
@@ -191,7 +180,8 @@ def check_smallest_cell(name: str, value: object) -> None:
         raise ParameterError(f"{name}: at least {SMALLEST_CELL} rows are needed in a cell, {value} was given")
 
 
-def _check(*rules: _Rules) -> None:
+def _check(rules: Iterable[_Rules]) -> None:
+    """Raise ParameterError for the first rule that is broken."""
     for broken, text in chain.from_iterable(rules):
         if broken:
             raise ParameterError(text)
@@ -336,11 +326,12 @@ def _of_inertia(job: Job) -> _Rules:
     )
 
 
-def _of_recipients(opened: Centres, n: int) -> _Rules:
-    for client in opened.to:
+def _of_recipients(job: Job) -> _Rules:
+    recipients, n = job.opened.to, job.n
+    for client in recipients:
         check_positive("reveal_centres", client)
     yield (
-        any(a >= b for a, b in pairwise(opened.to)) or max(opened.to, default=1) > n,
+        any(a >= b for a, b in pairwise(recipients)) or max(recipients, default=1) > n,
         f"reveal_centres: different clients of 1 to {n} are needed, ascending",
     )
 
