@@ -19,7 +19,7 @@ from secfc.operations.masked import masked
 from secfc.operations.signs import HiddenBits, hidden_signs
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import opened_shares
-from secfc.protocol.parties.party import Half, Party
+from secfc.protocol.parties.party import Half, Party, at_once
 from secfc.protocol.parties.random_sharings import Sharings, random_sharings
 from secfc.sharing.rows import answers_of
 from secfc.sharing.shared import Shared, joined
@@ -72,7 +72,8 @@ def opened_to(
     if me.number in recipients:
         halves.append(_recipient(me, numbers, what))
     if numbers.residues is not None:
-        halves.append(_teller_of(me, recipients, numbers.residues, what))
+        shares = to_bytes(numbers.residues, numbers.primes)
+        halves.append(at_once(me.send_share, recipients, what, shares))
     found = yield from me.together(halves)
     return found[0] if me.number in recipients else None
 
@@ -157,12 +158,6 @@ def _bits_receiver(me: Party, bits: HiddenBits) -> Half:
         raise CheatError("the evaluators told different bits", code=Code.BAD_MESSAGE)
     me.note(bytes(first))
     return np.unpackbits(np.frombuffer(first, dtype=np.uint8), count=size).astype(np.bool_).tolist()
-
-
-def _teller_of(me: Party, recipients: Collection[int], shares: Floats, what: str) -> Half:
-    me.send_share(recipients, what, to_bytes(shares, me.code.primes[: len(shares)]))
-    return
-    yield
 
 
 def _recipient(me: Party, numbers: Shared, what: str) -> Half:

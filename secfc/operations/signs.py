@@ -28,7 +28,7 @@ from secfc.operations.checking.check import checking, prepared
 from secfc.operations.masked import Masked, masked
 from secfc.protocol.parties.dealing import added, dealt
 from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.party import Half, Party
+from secfc.protocol.parties.party import Half, Party, at_once
 from secfc.sharing.rows import answers_of
 from secfc.sharing.shared import Shared, joined
 
@@ -95,7 +95,7 @@ def halves(me: Party, numbers: Bools | None, shape: tuple[int, int]) -> Generato
     if numbers is not None:
         parts.append(_halves_dealer(me, numbers))
     if me.number == me.roles.first:
-        parts.append(_first_half(me, shape))
+        parts.append(at_once(_drawn_half, me, me.number, shape))
     if me.number == me.roles.second:
         parts.append(_second_half(me, shape))
     found = yield from me.together(parts)
@@ -152,11 +152,6 @@ def _halves_dealer(me: Party, numbers: Bools) -> Half:
     rest = reduce(numbers.astype(np.float64) - _drawn_half(me, first, numbers.shape), me.code.moduli)
     me.send(second, "half", to_bytes(rest, me.code.primes))
     return
-    yield
-
-
-def _first_half(me: Party, shape: tuple[int, int]) -> Half:
-    return _drawn_half(me, me.number, shape)
     yield
 
 

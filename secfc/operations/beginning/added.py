@@ -22,7 +22,7 @@ from secfc.operations.beginning.rows import BLOCK, Covers, SharedRows, set_aside
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.dealing import Dealings, dealt_by_owners
 from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.party import Half, Party
+from secfc.protocol.parties.party import Half, Party, at_once
 from secfc.sharing.codewords import split
 from secfc.sharing.rows import Allocate, Rows
 from secfc.sharing.shared import Shared
@@ -73,17 +73,11 @@ def agreed_rows(me: Party, m: int, most: int) -> Generator[None, None, int]:
     """
     halves = [_told(me, most)]
     if me.holds:
-        halves.append(_teller(me, m))
+        halves.append(at_once(me.tell, "rows", m.to_bytes(_COUNT_BYTES, "little")))
     found: list[int] = yield from me.together(halves)
     if me.holds and found[0] != m:
         raise CheatError(f"the union has {m} rows here and {found[0]} elsewhere", code=Code.BAD_MESSAGE)
     return found[0]
-
-
-def _teller(me: Party, m: int) -> Half:
-    me.tell("rows", m.to_bytes(_COUNT_BYTES, "little"))
-    return
-    yield
 
 
 def _told(me: Party, most: int) -> Half:

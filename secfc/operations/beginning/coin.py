@@ -10,7 +10,7 @@ from secfc.crypto.handshake import COIN_BYTES, commitment_to
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.party import COORDINATOR, Half, Party
+from secfc.protocol.parties.party import COORDINATOR, Half, Party, at_once
 
 
 def tossed(
@@ -22,16 +22,10 @@ def tossed(
     """
     halves = [_everybody(me, run, commitments)]
     if me.number in me.roles.comparers:
-        halves.append(_comparer(me, value))
+        halves.append(at_once(me.tell, "value", value))
     told, *_ = yield from me.together(halves)
     me.note(told)
     return hashlib.sha256(b"secfc own coin 1" + me.transcript).digest()
-
-
-def _comparer(me: Party, value: bytes) -> Half:
-    me.tell("value", value)
-    return
-    yield
 
 
 def _everybody(me: Party, run: bytes, commitments: Mapping[int, bytes]) -> Half:

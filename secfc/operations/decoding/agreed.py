@@ -11,7 +11,7 @@ from math import isnan
 from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
 from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.party import COORDINATOR, Half, Party
+from secfc.protocol.parties.party import COORDINATOR, Half, Party, at_once
 
 _BEST = struct.Struct("<Hd")
 
@@ -22,15 +22,9 @@ def told_best(
     """The number of the best of so many starts, from 0, and its inertia. The coordinator gives them."""
     halves = [_best(me, starts)]
     if best is not None:
-        halves.append(_teller(me, best))
+        halves.append(at_once(me.tell, "best", _BEST.pack(*best)))
     (found, *_) = yield from me.together(halves)
     return int(found[0]), float(found[1])
-
-
-def _teller(me: Party, best: tuple[int, float]) -> Half:
-    me.tell("best", _BEST.pack(*best))
-    return
-    yield
 
 
 def _best(me: Party, starts: int) -> Half:
