@@ -128,21 +128,21 @@ class Rows:
         """
         rows, columns = slice(0, self.m) if rows is None else rows, matrix.shape[0]
 
-        def combined(of_columns: Floats, of_rows: Floats) -> Shared:
-            by = moduli(self.primes, 3)
+        def pairs(of_columns: Floats, of_rows: Floats) -> list[Pair]:
+            assert matrix.residues is not None
+            by, count = moduli(self.primes, 3), of_columns.shape[1]
             total = of_columns * reduce(of_rows.sum(axis=2, keepdims=True), by)
             constants = constant.reshape(1, columns).times(reduce(total, by)).sum(1)
-            found = matrix.residues
-            mixed = None if found is None else matmul(of_columns, found, by)
-            direction = Shared(self.primes, (of_columns.shape[1], self.width), mixed)
-            return (direction * self.combined(of_rows, rows)).sum(1) + constants
+            direction = Shared(self.primes, (count, self.width), matmul(of_columns, matrix.residues, by))
+            combined = (direction * self.combined(of_rows, rows)).sum(1) + constants
+            return combined.formula.pairs(np.broadcast_to(np.eye(count), (len(self.primes), count, count)))
 
         shape = columns, rows.stop - rows.start
 
         def length(combinations: int) -> int:
             return combinations * self.width + constant.formula.length
 
-        return Answers(shape, length, self._affine(matrix, constant, rows), combined)
+        return Answers(shape, length, self._affine(matrix, constant, rows), pairs)
 
     def _affine(self, matrix: Shared, constant: Shared, rows: slice) -> PackedResidues | None:
         if self._shares is None or matrix.residues is None or constant.residues is None:
@@ -196,14 +196,14 @@ class Answers:
     """What is compared: `packed` at a holder, shape (P, columns, rows).
 
     `length` is that of the vectors of so many combinations.
-    `combined` makes <sum over c and i of a_c g_i x_ci>, shape (combinations,), of public coefficients of
-    columns and rows, shapes (P, combinations, columns) and (P, combinations, rows).
+    `pairs` makes vectors with the inner products <sum over c and i of a_c g_i x_ci>, of public coefficients
+    of columns and rows, shapes (P, combinations, columns) and (P, combinations, rows).
     """
 
     shape: tuple[int, int]
     length: Callable[[int], int] = field(repr=False)
     packed: PackedResidues | None = field(repr=False)
-    combined: Callable[[Floats, Floats], Shared] = field(repr=False)
+    pairs: Callable[[Floats, Floats], list[Pair]] = field(repr=False)
 
 
 def answers_of(shares: Shared, *, columns: int = 1) -> Answers:
@@ -214,9 +214,8 @@ def answers_of(shares: Shared, *, columns: int = 1) -> Answers:
         packed = PackedResidues.empty((len(shares.primes), columns, rows))
         packed.planes()[...] = pack(shares.residues.reshape(len(primes), columns, rows), primes)
 
-    def combined(of_columns: Floats, of_rows: Floats) -> Shared:
+    def pairs(of_columns: Floats, of_rows: Floats) -> list[Pair]:
         factors = crossed(of_columns, of_rows, shares.primes)
-        of_all = shares.reshape(1, columns * rows)
-        return of_all.times(factors.reshape(*factors.shape[:2], -1)).sum(1)
+        return shares.formula.pairs(factors.reshape(*factors.shape[:2], *shares.shape))
 
-    return Answers((columns, rows), lambda combinations: shares.formula.length, packed, combined)
+    return Answers((columns, rows), lambda combinations: shares.formula.length, packed, pairs)

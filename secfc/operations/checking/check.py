@@ -185,10 +185,8 @@ def _pairs_of_claims(claims: list[Claim], coin: Tossed) -> list[Pair]:
 def _pairs_of_answers(answers: list[Answered], factors: list[Arrays]) -> list[Pair]:
     """Vectors whose inner product is the combination of all answers."""
     pairs = list[Pair]()
-    for one, (of_columns, of_rows) in zip(answers, factors, strict=True):
-        combined = one.answers.combined(of_columns, of_rows)
-        each = np.broadcast_to(np.eye(COMBINATIONS), (len(combined.primes), COMBINATIONS, COMBINATIONS))
-        pairs += combined.formula.pairs(each)
+    for one, own in zip(answers, factors, strict=True):
+        pairs += one.answers.pairs(*own)
     return pairs
 
 
