@@ -47,10 +47,10 @@ def matmul(a: Floats, b: Floats, p: int | Floats) -> Floats:
     Arrays of primes broadcast to the shape of the product.
     """
     inner = a.shape[-1]
+    total = reduce(a[..., :BLOCK] @ b[..., :BLOCK, :], p)
     if inner <= BLOCK:
-        return reduce(a @ b, p)
-    total = np.zeros((*a.shape[:-1], b.shape[-1]))
-    for start in range(0, inner, BLOCK):
+        return total
+    for start in range(BLOCK, inner, BLOCK):
         # 2**30 blocks would fit before `total` itself needs a reduction.
         total += reduce(a[..., start : start + BLOCK] @ b[..., start : start + BLOCK, :], p)
     return reduce(total, p)

@@ -2,7 +2,8 @@
 
 A product <x> is linear in products of two shared numbers. With coefficients c its combination sum c x is an
 inner product of two vectors that each holder computes from its own shares. A `Formula` makes these vectors.
-Coefficients are reduced residues, shape (P, combinations, *shape of x).
+Coefficients are reduced residues, shape (P, combinations, *shape of x), or (1, ...) while they are the same
+modulo all primes.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 
 from secfc.errors import SecFCError
 from secfc.field.array_types import Floats
-from secfc.field.residues import matmul, reduce
+from secfc.field.residues import BLOCK, matmul, reduce
 
 
 class Vector(Protocol):
@@ -34,7 +35,7 @@ Pair = tuple[Vector, Vector]
 """Two vectors, shapes (P, combinations, length) or (P, 1, length), of which the inner product counts."""
 
 Draw = Callable[[tuple[int, ...]], Floats]
-"""From a shape to uniform residues, shape (P, combinations, *shape)."""
+"""From a shape to uniform coefficients of numbers with this shape."""
 
 
 @dataclass(frozen=True)
@@ -72,16 +73,21 @@ def of_number(values: Floats | None, shape: tuple[int, ...], primes: tuple[int, 
 
     def pairs(factors: Floats) -> list[Pair]:
         assert values is not None
-        found = combined(factors, values, primes)
-        return [(found, np.ones((len(primes), 1, 1)))]
+        flat = factors.reshape(*factors.shape[:2], prod(shape))
+        found = products(flat, values.reshape(len(primes), 1, -1), primes)
+        return [(found[..., np.newaxis], np.ones((len(primes), 1, 1)))]
 
     return Formula(1, pairs)
 
 
-def combined(factors: Floats, values: Floats, primes: tuple[int, ...]) -> Floats:
-    """The sums of factors times values, shape (P, combinations, 1)."""
-    flat = factors.reshape(*factors.shape[:2], prod(factors.shape[2:]))
-    return matmul(flat, values.reshape(len(primes), -1, 1), moduli(primes, 3))
+def products(first: Floats, second: Floats, primes: tuple[int, ...]) -> Floats:
+    """Inner products along the last axis, reduced. All other axes broadcast."""
+    whole, by = first.shape[-1] // BLOCK * BLOCK, moduli(primes, first.ndim)
+    blocks = [one[..., :whole].reshape(*one.shape[:-1], -1, BLOCK) for one in (first, second)]
+    sums = reduce(np.einsum("...i,...i->...", *blocks), by).sum(axis=-1)
+    by = by[..., 0]
+    sums += reduce(np.einsum("...i,...i->...", first[..., whole:], second[..., whole:]), by)
+    return reduce(sums, by)
 
 
 def of_elements(
@@ -124,7 +130,7 @@ def of_matrices(
     def pairs(factors: Floats) -> list[Pair]:
         assert first is not None
         assert second is not None
-        by, flat = moduli(primes, 4), (*factors.shape[:2], -1)
+        by, flat = moduli(primes, 4), (len(primes), factors.shape[1], -1)
         if rows <= columns:
             scaled = matmul(factors, second[:, np.newaxis].swapaxes(2, 3), by)
             return [(scaled.reshape(flat), first.reshape(len(primes), 1, -1))]
@@ -165,7 +171,8 @@ def sum_of(parts: Sequence[tuple[Formula, int, tuple[int, ...]]], primes: tuple[
     def pairs(factors: Floats) -> list[Pair]:
         found = list[Pair]()
         for one, sign, shape in parts:
-            own = summed_to(factors, shape, primes).reshape(*factors.shape[:2], *shape)
+            own = summed_to(factors, shape, primes)
+            own = own.reshape(*own.shape[:2], *shape)
             found += one.pairs(own if sign > 0 else -own)
         return found
 
@@ -178,7 +185,7 @@ def scaled(of: Formula, by: Floats, shape: tuple[int, ...], primes: tuple[int, .
     def pairs(factors: Floats) -> list[Pair]:
         lifted = by.reshape(by.shape[0], 1, *[1] * (factors.ndim - 1 - by.ndim), *by.shape[1:])
         own = summed_to(reduce(factors * lifted, moduli(primes, factors.ndim)), shape, primes)
-        return of.pairs(own.reshape(*factors.shape[:2], *shape))
+        return of.pairs(own.reshape(*own.shape[:2], *shape))
 
     return Formula(of.length, pairs)
 
@@ -187,7 +194,8 @@ def along(of: Formula, axis: int, length: int) -> Formula:
     """That of the sums of a product along an axis with this length."""
 
     def pairs(factors: Floats) -> list[Pair]:
-        return of.pairs(np.repeat(np.expand_dims(factors, axis + 2), length, axis=axis + 2))
+        shape = *factors.shape[: axis + 2], length, *factors.shape[axis + 2 :]
+        return of.pairs(np.broadcast_to(np.expand_dims(factors, axis + 2), shape))
 
     return Formula(of.length, pairs)
 
@@ -199,6 +207,9 @@ def indexed(of: Formula, index: Any, shape: tuple[int, ...], primes: tuple[int, 
 
     def pairs(factors: Floats) -> list[Pair]:
         spread = np.zeros((*factors.shape[:2], *shape))
+        if all(isinstance(one, slice) for one in index):  # no element is there twice
+            spread[:, :, *index] = factors
+            return of.pairs(spread)
         np.add.at(spread, (slice(None), slice(None), *index), factors)
         return of.pairs(reduce(spread, moduli(primes, spread.ndim)))
 
@@ -228,7 +239,8 @@ def of_joined(parts: Sequence[tuple[Formula, tuple[int, ...]]], axis: int) -> Fo
 
     def drawn(draw: Draw) -> tuple[Floats, list[Pair]]:
         every = [one.draw(draw, shape) for one, shape in parts]
-        factors = np.concatenate([own for own, _ in every], axis=axis + 2)
-        return factors, [pair for _, found in every for pair in found]
+        count = max(len(own) for own, _ in every)
+        drawn = [np.broadcast_to(own, (count, *own.shape[1:])) for own, _ in every]
+        return np.concatenate(drawn, axis=axis + 2), [pair for _, found in every for pair in found]
 
     return Formula(sum(one.length for one, _ in parts), pairs, drawn)

@@ -80,7 +80,7 @@ class Rows:
         return Shared(self.primes, (rows.stop - rows.start, self.width), found)
 
     def combined(self, factors: Floats, rows: slice | None = None) -> Shared:
-        """[sum over i of c_i f_i], shape (combinations, width), of public c, shape (P, combinations, m).
+        """[sum over i of c_i f_i], shape (combinations, width), of coefficients c, (P or 1, combinations, m).
 
         With `rows` only those are combined.
         """
@@ -90,7 +90,8 @@ class Rows:
         return Shared(self.primes, shape, found)
 
     def projected(self, factors: Floats) -> Shared:
-        """[sum over c of a_c f_c], shape (combinations, m), of public a, shape (P, combinations, width)."""
+        """[sum over c of a_c f_c], (combinations, m), of coefficients a, (P or 1, combinations, width)."""
+        factors = np.broadcast_to(factors, (len(self.primes), *factors.shape[1:]))
         product = self.product(Shared(self.primes, factors.shape[1:], factors))
         return Shared(self.primes, product.shape, product.residues)
 
@@ -115,10 +116,11 @@ class Rows:
         return Shared(self.primes, (k, self.width), found, formula=Formula(self.m, not_alone, drawn))
 
     def _weighted(self, weights: Floats, rows: slice | None = None) -> Floats:
-        """Sums of rows with weights, shape (P, k, rows): shape (P, k, width)."""
+        """Sums of rows with weights, shape (P or 1, k, rows): shape (P, k, width)."""
         assert self._shares is not None
         shares = self._shares if rows is None else np.ascontiguousarray(self._shares[..., rows])
-        every = zip(shares, np.ascontiguousarray(weights), self.primes, strict=True)
+        weights = np.broadcast_to(np.ascontiguousarray(weights), (len(self.primes), *weights.shape[1:]))
+        every = zip(shares, weights, self.primes, strict=True)
         return np.stack([self._kernels.weighted_sums(*one)[:, :-1] for one in every])
 
     def affine(self, matrix: Shared, constant: Shared, rows: slice | None = None) -> "Answers":
@@ -165,7 +167,7 @@ class Rows:
 
         def pairs(factors: Floats) -> list[Pair]:
             count = factors.shape[1]
-            flat = factors.reshape(len(self.primes), count * columns, self.m)
+            flat = factors.reshape(len(factors), count * columns, self.m)
             own = self.combined(flat).residues
             assert own is not None
             assert matrix.residues is not None
@@ -177,14 +179,14 @@ class Rows:
 
 
 class _Scaled:
-    """Values of columns and rows, shape (P, 1, columns * m), times factors, shape (P, combinations, m).
+    """Values of columns and rows, shape (P, 1, columns * m), times factors, (P or 1, combinations, m).
 
     They are multiplied where they are asked for, because all of them take several times the memory of rows.
     """
 
     def __init__(self, values: Shares, factors: Floats, primes: tuple[int, ...]) -> None:
         self._values, self._factors, self._primes = values, factors, primes
-        self.shape = (*factors.shape[:2], values.shape[2])
+        self.shape = len(primes), factors.shape[1], values.shape[2]
 
     def __getitem__(self, index: Any) -> Floats:
         rows = np.arange(index[2].start, index[2].stop) % self._factors.shape[2]
@@ -197,7 +199,7 @@ class Answers:
 
     `length` is that of the vectors of so many combinations.
     `pairs` makes vectors with the inner products <sum over c and i of a_c g_i x_ci>, of public coefficients
-    of columns and rows, shapes (P, combinations, columns) and (P, combinations, rows).
+    of columns and rows, with axes (combinations, columns) and (combinations, rows).
     """
 
     shape: tuple[int, int]

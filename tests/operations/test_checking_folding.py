@@ -10,11 +10,11 @@ from secfc.crypto.randomness import MaskSource
 from secfc.field.primes import Prime, primes_of
 from secfc.field.residues import canonical, reduce
 from secfc.operations.checking import folding, lane
-from secfc.operations.checking.folding import Fold, Vectors, block_length, products, value_at, values_of
+from secfc.operations.checking.folding import Fold, Vectors, block_length, value_at, values_of
 from secfc.operations.checking.lane import Lane
 from secfc.sharing import codewords
 from secfc.sharing.codewords import Codewords
-from secfc.sharing.formula import moduli
+from secfc.sharing.formula import moduli, products
 from secfc.sharing.shared import Shared
 
 PRIMES = primes_of(2)

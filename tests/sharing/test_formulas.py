@@ -16,9 +16,8 @@ from secfc.errors import SecFCError
 from secfc.field.packing import unpack
 from secfc.field.primes import primes_of
 from secfc.field.residues import reduce
-from secfc.operations.checking.folding import products
 from secfc.sharing.codewords import Codewords
-from secfc.sharing.formula import ZERO, moduli
+from secfc.sharing.formula import ZERO, moduli, products
 from secfc.sharing.rows import Rows, answers_of
 from secfc.sharing.shared import Shared, joined
 
@@ -137,11 +136,10 @@ def changed(one, rng):
 
 
 def drawing(primes, seed):
-    """Uniform coefficients, the same at every holder."""
-    rng = np.random.default_rng(seed)
-    return lambda shape: np.stack(
-        [reduce(rng.integers(0, p, (COMBINATIONS, *shape)).astype(np.float64), p) for p in primes]
-    )
+    """Uniform coefficients, the same at every holder, modulo all primes or for each."""
+    rng, half = np.random.default_rng(seed), 1 << 22
+    count = 1 if seed % 2 else len(primes)
+    return lambda shape: rng.integers(-half, half, (count, COMBINATIONS, *shape)).astype(np.float64)
 
 
 def whole(vector):
@@ -154,10 +152,10 @@ def assert_follows(code, held, seed=0):
     of_holders = {}
     for j, one in enumerate(held, 1):
         factors, pairs = one.formula.draw(drawing(one.primes, seed), one.shape)
-        assert factors.shape == (len(one.primes), COMBINATIONS, *one.shape)
+        assert factors.shape[1:] == (COMBINATIONS, *one.shape)
         assert sum(first.shape[2] for first, _ in pairs) == one.formula.length
         assert all(first.shape[2] == second.shape[2] for first, second in pairs)
-        flat = factors.reshape(len(one.primes), COMBINATIONS, -1)
+        flat = factors.reshape(len(factors), COMBINATIONS, -1)
         expected = products(flat, one.residues.reshape(len(one.primes), 1, -1), one.primes)
         of_holders[j] = vectors_of(pairs, expected, one.primes)
     assert code.contains(of_holders, MaskSource(), wide=False)

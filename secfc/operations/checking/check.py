@@ -22,7 +22,6 @@ from secfc.field.array_types import Floats
 from secfc.field.packing import from_bytes, size_of, to_bytes
 from secfc.field.residues import matmul, reduce
 from secfc.operations.checking.coins import Tossed, Tosses, anchored
-from secfc.operations.checking.folding import products
 from secfc.operations.checking.lane import LONGEST, Lane
 from secfc.operations.masked import Answered
 from secfc.operations.reduction import reducing
@@ -31,7 +30,7 @@ from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import noticing, opened_shares
 from secfc.protocol.parties.party import Claim, Half, Party
 from secfc.protocol.parties.random_sharings import Sharings, random_sharings
-from secfc.sharing.formula import Arrays, Pair
+from secfc.sharing.formula import Arrays, Pair, products
 from secfc.sharing.shared import Shared
 
 COMBINATIONS = 3
@@ -171,8 +170,8 @@ def _pairs_of_claims(claims: list[Claim], coin: Tossed) -> list[Pair]:
         assert value is not None
         count = len(value.primes)
 
-        def draw(shape: tuple[int, ...], primes: int = len(product.primes)) -> Floats:
-            return coin.residues((COMBINATIONS, *shape))[:primes]
+        def draw(shape: tuple[int, ...]) -> Floats:
+            return coin.residues((COMBINATIONS, *shape))
 
         factors, own = product.formula.draw(draw, product.shape)
         own += value.formula.pairs(-factors[:count])

@@ -92,12 +92,13 @@ class Tossed:
         self._source, self._primes = MaskSource(seed), primes
 
     def residues(self, shape: tuple[int, ...]) -> Floats:
-        """Integers, shape (P, *shape), the same modulo all primes: each of 2^23, at random, is as likely."""
+        """Integers, shape (1, *shape), the same modulo all primes: each of 2^23, at random, is as likely."""
         words = np.frombuffer(self._source.octets(4 * prod(shape)), dtype="<u4") >> 9
-        values = words.astype(np.float64).reshape(shape) - (1 << 22)
-        found: Floats = np.broadcast_to(values, (len(self._primes), *shape))
+        found: Floats = words.astype(np.float64).reshape(1, *shape)
+        found -= 1 << 22
         return found
 
     def points(self, count: int, least: int) -> Floats:
         """Integers from `least` to `least` + 2^23 - 1, shape (P, count), the same modulo all primes."""
-        return self.residues((count,)) + (1 << 22) + least
+        found: Floats = np.broadcast_to(self.residues((count,)), (len(self._primes), count))
+        return found + (1 << 22) + least

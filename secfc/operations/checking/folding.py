@@ -14,9 +14,9 @@ from math import factorial
 import numpy as np
 
 from secfc.field.array_types import Floats
-from secfc.field.residues import BLOCK, inverse, matmul, reduce
+from secfc.field.residues import inverse, matmul, reduce
 from secfc.lagrange.basis import lagrange_basis
-from secfc.sharing.formula import Arrays, Pair, moduli
+from secfc.sharing.formula import Arrays, Pair, moduli, products
 
 BLOCKS = 8
 
@@ -46,16 +46,6 @@ class Vectors:
             at += size
 
 
-def products(first: Floats, second: Floats, primes: tuple[int, ...]) -> Floats:
-    """Inner products along the last axis, reduced. All other axes but the first broadcast."""
-    whole, by = first.shape[-1] // BLOCK * BLOCK, moduli(primes, first.ndim)
-    blocks = [one[..., :whole].reshape(*one.shape[:-1], -1, BLOCK) for one in (first, second)]
-    sums = reduce(np.einsum("...i,...i->...", *blocks), by).sum(axis=-1)
-    by = by[..., 0]
-    sums += reduce(np.einsum("...i,...i->...", first[..., whole:], second[..., whole:]), by)
-    return reduce(sums, by)
-
-
 class Fold:
     """Vectors in blocks, with `hidden` ones after them, shape (P, combinations, block length), if given.
 
@@ -70,12 +60,11 @@ class Fold:
 
     def values(self) -> Floats:
         """H at the nodes, shape (P, combinations, values_of(hides))."""
-        basis = _everywhere(self._nodes, self._primes)[:, np.newaxis]
-        total = np.zeros((*self._vectors.shape, 2 * self._nodes - 1))
-        for _, both in self._parts():
-            first, second = (matmul(basis, own, moduli(self._primes, 4)) for own in both)
-            total += products(first, second, self._primes)
-        return reduce(total, moduli(self._primes, 3))
+        basis, by = _everywhere(self._nodes, self._primes)[:, np.newaxis], moduli(self._primes, 4)
+        total = np.zeros((*self._vectors.shape, self._nodes, self._nodes))
+        for _, (first, second) in self._parts():
+            total += matmul(first, second.swapaxes(2, 3), by)
+        return products(matmul(basis, reduce(total, by), by), basis, self._primes)
 
     def at(self, points: Floats) -> Arrays:
         """The vectors at a point for each prime and combination, shape (P, combinations, block length)."""

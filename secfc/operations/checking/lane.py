@@ -5,16 +5,8 @@ import numpy as np
 from secfc.field.array_types import Floats
 from secfc.field.residues import reduce
 from secfc.operations.checking.coins import Tossed
-from secfc.operations.checking.folding import (
-    BLOCKS,
-    Fold,
-    Vectors,
-    block_length,
-    products,
-    value_at,
-    values_of,
-)
-from secfc.sharing.formula import Pair, moduli
+from secfc.operations.checking.folding import BLOCKS, Fold, Vectors, block_length, value_at, values_of
+from secfc.sharing.formula import Pair, moduli, products
 
 SHORT = 1 << 14
 """Vectors above this length are folded once more before they are opened."""
