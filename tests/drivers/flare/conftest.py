@@ -23,6 +23,7 @@ _NEED_FLARE = (
     "test_rehearsal.py",
     "test_flare_refusals.py",
     "test_flare_restart.py",
+    "test_flare_tables.py",
     "test_deployment_page.py",
     "test_a_sites_turn.py",
     "test_setting_up.py",
