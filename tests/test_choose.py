@@ -95,7 +95,7 @@ def test_numbers_that_cannot_be_compared_are_refused(ks, text):
 
 
 def test_a_k_that_was_not_compared_is_named(choice):
-    with pytest.raises(secfc.ParameterError, match="k: 9 was not compared, but 2, 3, 4, 5, 6 were"):
+    with pytest.raises(secfc.ParameterError, match="k: 9 was not asked for, but 2, 3, 4, 5, 6 were"):
         choice[9]
 
 

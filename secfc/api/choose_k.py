@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from textwrap import fill
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from secfc.drivers.costs import Costs
 from secfc.drivers.setup import Outcome
 from secfc.errors import ParameterError
 from secfc.field.array_types import Ints
+from secfc.kmeans.consensus import Stable
 from secfc.kmeans.sets import set_sizes
 from secfc.protocol.gathering import Faults
 from secfc.protocol.job.job import Job
@@ -72,8 +73,33 @@ class Candidate:
     labels: list[Any] | None = field(repr=False)
 
 
+Each = TypeVar("Each", Candidate, Stable)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class OfEachK(Generic[Each]):
+    """A result with a part for each k, ascending. Index it by k. The attributes are as in `secfc.Result`."""
+
+    faults: Faults
+    costs: Costs = field(repr=False)
+    job: Job = field(repr=False)
+
+    @property
+    def _parts(self) -> tuple[Each, ...]:
+        raise NotImplementedError
+
+    def __getitem__(self, k: int) -> Each:
+        for one in self:
+            if one.k == k:
+                return one
+        raise ParameterError(f"k: {k} was not asked for, but {', '.join(str(one.k) for one in self)} were")
+
+    def __iter__(self) -> Iterator[Each]:
+        return iter(self._parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(OfEachK[Candidate]):
     """Result of `choose_k`: a `Candidate` for each k. Index it by k.
 
     Attributes
@@ -91,19 +117,11 @@ class Choice:
 
     candidates: tuple[Candidate, ...]
     best: int
-    faults: Faults
-    costs: Costs
-    job: Job
     stability: tuple[Any, ...] = field(default=(), repr=False)
 
-    def __getitem__(self, k: int) -> Candidate:
-        for candidate in self.candidates:
-            if candidate.k == k:
-                return candidate
-        raise ParameterError(f"k: {k} was not compared, but {', '.join(str(one.k) for one in self)} were")
-
-    def __iter__(self) -> Iterator[Candidate]:
-        return iter(self.candidates)
+    @property
+    def _parts(self) -> tuple[Candidate, ...]:
+        return self.candidates
 
     def recommend(self, stability: StableByK | None = None) -> Recommendation:
         """The number of clusters for which most speaks (``.k``), and a sentence with the reason (``.text``).

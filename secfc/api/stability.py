@@ -1,21 +1,18 @@
 """`stability`: how much clusters change if rows are drawn again."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from secfc.api.arguments import written_out
-from secfc.api.choose_k import Choice, choice_of, numbers_of, only_the_inertia
+from secfc.api.choose_k import Choice, OfEachK, choice_of, numbers_of, only_the_inertia
 from secfc.api.options import Driver, Reveal, RunOptions, StabilityOptions, Threshold, given_options
 from secfc.api.run import run_outcome
-from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, TooManyFaultsError
 from secfc.field.array_types import Floats, Ints
 from secfc.kmeans.consensus import Stable
-from secfc.protocol.gathering import Faults
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import Auto
 from secfc.protocol.progress import Progress
@@ -25,8 +22,12 @@ from secfc.tables.printed import html_table, pandas, text_table
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stability:
+class Stability(OfEachK[Stable]):
     """Result of `stability`: a `Stable` for each k. Index it by k; with one k it has its attributes.
+
+    With one k clusters have the numbers that `secfc.run` gives them with the same seed and options, and
+    ``found.jaccard[list(result.cluster_order)]`` is in the order of ``result.ordered()``. With several k the
+    numbers are others.
 
     Attributes
     ----------
@@ -49,18 +50,10 @@ class Stability:
     labels_k: int
     again: int
     choice: Choice | None = field(repr=False)
-    faults: Faults
-    costs: Costs = field(repr=False)
-    job: Job = field(repr=False)
 
-    def __getitem__(self, k: int) -> Stable:
-        for one in self.by_k:
-            if one.k == k:
-                return one
-        raise ParameterError(f"k: {k} was not asked for, but {', '.join(str(one.k) for one in self)} were")
-
-    def __iter__(self) -> Iterator[Stable]:
-        return iter(self.by_k)
+    @property
+    def _parts(self) -> tuple[Stable, ...]:
+        return self.by_k
 
     @property
     def _only(self) -> Stable:

@@ -72,6 +72,8 @@ def test_one_k_has_the_labels_of_a_run():
     assert found.aris is of_one.aris
     assert found.jaccard is of_one.jaccard
     assert [one.tolist() for one in found.labels] == [one.tolist() for one in alone.labels]
+    ordered = alone.ordered()
+    assert of_one.sizes[list(ordered.cluster_order)].tolist() == ordered.sizes.tolist()
 
 
 @pytest.mark.parametrize("shape", [(5, 1, 2), (7, 2, 1)])
