@@ -60,7 +60,7 @@ class Result(Outcome):
         disclosure "labels".
     equal_starts : int or None
         Of several starts, how many have the same score as the best, itself included: nearly always the same
-        clustering. None with one start or disclosure "coded".
+        clustering. None with one start.
     near_starts : int or None
         How many starts have an inertia at most one part in 128 above that of the best, itself included. If
         they are few, more starts may find a better clustering. None likewise.

@@ -38,7 +38,7 @@ def who_learned_what(
     each = "which clusters are empty" if job.own_labels else f"the cluster of every {row}"
     rows = f"{held}, and {each} in each of {rounds} rounds{whose}"
     step = "" if job.step is None else ", the step that values are multiples of"
-    inertia = _of_ending(job) if job.own_labels else "; the inertia" if job.tells_inertia else ""
+    inertia = _of_ending(job)
     if job.rows.weighted:
         rows += "; the weight of every row"
     if isinstance(job.method, Predict):
@@ -124,7 +124,9 @@ def _of_ending(job: Job) -> str:
     each = " for each k" if len(method.compared) > 1 else ""
     if method.n_init > 1:
         told += f"; which of {method.n_init} starts is the best{each}, and how many are about as good"
-    if job.disclosure.inertia:
+    if not job.own_labels:
+        told += "; the inertia"
+    elif job.disclosure.inertia:
         whose = "the inertia of each k and of one cluster" if method.compared else "the inertia"
         told += f"; the first {KEPT} bits of {whose}"
     return told

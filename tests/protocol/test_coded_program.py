@@ -67,6 +67,18 @@ def test_starts_and_options_have_the_results_of_lloyd(options):
     assert found.inertia == pytest.approx(exact.inertia_)
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_as_many_starts_are_about_as_good_as_with_labels(seed):
+    parties = [np.random.default_rng(10 * seed + j).integers(-3, 4, (9, 2)).astype(float) for j in range(3)]
+    coded, labels = (
+        secfc.run(parties, 4, 1, 1, seed=seed, init="random", n_init=6, disclosure=one)
+        for one in ("coded", "labels")
+    )
+    assert (coded.equal_starts, coded.near_starts) == (labels.equal_starts, labels.near_starts)
+    assert coded.equal_starts == (1, 4)[seed // 2]
+    assert secfc.run(parties, 4, 1, 1, seed=seed, n_init=1, disclosure="coded").equal_starts is None
+
+
 def everything(result):
     measured = result.cluster_spreads.tolist(), result.cluster_silhouettes.tolist()
     return [one.tolist() for one in result.labels], result.history.tolist(), result.near_ties, measured

@@ -4,6 +4,7 @@ Its starts are not those of `secfc.kmeans.program`, where everybody learns the b
 coordinator alone knows how well starts fit, and tells the best of all at the end.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Generator
 
 import numpy as np
@@ -17,6 +18,7 @@ from secfc.kmeans.program import fewest_moved, lloyd
 from secfc.operations.decoding.agreed import agreed, told_best
 from secfc.operations.decoding.coded import Coded, OnIteration
 from secfc.operations.decoding.distances import Distances, OnRound
+from secfc.operations.ending.best import plain_best
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import COORDINATOR, Party
@@ -24,14 +26,16 @@ from secfc.sharing.rows import Rows
 
 
 class _Bests:
-    """The coordinator's: the best start of each k so far, and its number."""
+    """The coordinator's: the best start of each k so far, and its number; and the scores of all."""
 
     def __init__(self) -> None:
+        self.scores = defaultdict[int, list[int]](list)
         self.starts: dict[int, int] = {}
         self.results: dict[int, SearchResult] = {}
 
     def take(self, number: int, found: SearchResult, rounds: Distances) -> None:
         """Keep the start with the least score of its k, the first of equals."""
+        self.scores[found.k].append(found.score)
         best = self.results.get(found.k)
         if best is None or found.score < best.score:
             assert rounds.assigned is not None
@@ -40,8 +44,14 @@ class _Bests:
             self.results[found.k], self.starts[found.k] = found, number
 
     def chosen(self, compared: tuple[int, ...]) -> tuple[int, list[SearchResult]]:
-        """Of several k that with the greatest silhouette, the least of equals; and the results of all."""
+        """Of several k that with the greatest silhouette, the least of equals; and the results of all.
+
+        Results say how many starts are about as good, where there are several.
+        """
         found = [one for k, one in self.results.items() if not compared or k in compared]
+        for one in found:
+            if len(self.scores[one.k]) > 1:
+                one.best = plain_best(self.scores[one.k])
         return max(found, key=suitability).k, found
 
 
