@@ -16,7 +16,7 @@ from secfc.field.array_types import Floats
 from secfc.kmeans.sets import set_sizes
 from secfc.prepare.by_cluster import read_lines
 from secfc.prepare.column_transform import Preparation
-from secfc.prepare.preparation_file import PREPARATION, read_preparation
+from secfc.prepare.preparation_file import PREPARATION, read_mended, read_preparation
 from secfc.protocol.job.job import Job
 from secfc.report.agreed_page import read_means, read_own_labels
 from secfc.report.coordinator_schema import EndSchema
@@ -47,6 +47,7 @@ def report_folder(
         names=[one.file for one in told.parties],
         columns=preparation,
         party=None if party is None else called.index(party),
+        mended=read_mended(folder, called),
         versions={name: told.versions[name] for name in VERSIONS if name in told.versions},
     )
     lines, figures = read_lines(folder / TABLE), page.figures

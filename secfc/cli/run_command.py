@@ -16,7 +16,7 @@ from secfc.cli.render import console, cost_table, faults_line, our_warnings, say
 from secfc.errors import ParameterError
 from secfc.field.array_types import Floats
 from secfc.prepare.column_transform import Preparation
-from secfc.prepare.preparation_file import PREPARATION, write_preparation
+from secfc.prepare.preparation_file import PREPARATION, read_mended, write_mended, write_preparation
 from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.options import choices_of, options_of
 from secfc.tables.number_texts import number_text, starts_text
@@ -61,6 +61,7 @@ def run_files(
     if preparation is not None:
         centres = None if centres is None else preparation.restore(centres)
         spreads = None if spreads is None else preparation.restore_spreads(spreads)
+    mended = {} if options.prepared is None else read_mended(options.prepared.parent, names)
     with whole_folder("--out", out) as folder:
         for table, name, labels in zip(tables, label_names(files), result.labels, strict=True):
             write_labels(folder / name, table, labels)
@@ -73,13 +74,15 @@ def run_files(
             if report is not None:
                 own = folder / f"{name}.{PAGE}"
                 party = names.index(name)
-                result.report(own, names=called, columns=preparation, party=party, pooled=rows)
+                result.report(own, names=called, columns=preparation, party=party, pooled=rows, mended=mended)
         if preparation is not None:
             write_preparation(folder / PREPARATION, preparation)
+        for name, counts in mended.items():
+            write_mended(folder, name, counts)
         write_json(folder / SUMMARY, summary)
     if report is not None:
         pooled = rows if find_spec("sklearn") else None
-        result.report(report, names=called, columns=preparation, pooled=pooled)
+        result.report(report, names=called, columns=preparation, pooled=pooled, mended=mended)
     if not options.quiet:
         _show(result, files, out)
     return summary

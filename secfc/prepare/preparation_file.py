@@ -1,6 +1,7 @@
 """The public part of a preparation as a file. With it a party can prepare its rows again, or new rows."""
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,10 +14,13 @@ from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.statistics import Mode, Opened, Quartiles, Statistics
 from secfc.tables.outputs import write_json
-from secfc.tables.toml_file import FileSchema, ListOf, check_values, read_json
+from secfc.tables.toml_file import FileSchema, ListOf, TableOf, check_values, read_json
 
 PREPARATION = "preparation.json"
 """Name of the file."""
+
+MENDED = ".mended.json"
+"""A party's file of what was missing and clipped is its name with this. Without it nothing is reported."""
 
 
 def public_part(preparation: Preparation) -> dict[str, Any]:
@@ -37,6 +41,26 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 def write_preparation(path: Path, preparation: Preparation) -> None:
     """Write `public_part` as a file for `read_preparation`."""
     write_json(path, public_part(preparation))
+
+
+class _Mended(FileSchema):
+    rows: NonNegativeInt
+    missing: TableOf[str, NonNegativeInt]
+    clipped: TableOf[str, NonNegativeInt]
+
+
+def write_mended(folder: Path, name: str, mended: Mapping[str, Any]) -> None:
+    """Write how much of a party's rows was mended (`Checked.mended`). Whoever has the file may report it."""
+    write_json(folder / f"{name}{MENDED}", {key: mended[key] for key in _Mended.model_fields})
+
+
+def read_mended(folder: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The same of the parties whose files are in the folder, by name."""
+    paths = {name: folder / f"{name}{MENDED}" for name in names}
+    found = {name: path for name, path in paths.items() if path.is_file()}
+    return {
+        name: vars(check_values(read_json(path), _Mended, name=str(path))) for name, path in found.items()
+    }
 
 
 def read_preparation(path: str | os.PathLike[str]) -> Preparation:

@@ -18,7 +18,12 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.memory import check_threshold, open_totals
-from secfc.prepare.preparation_file import PREPARATION, read_preparation, write_preparation
+from secfc.prepare.preparation_file import (
+    PREPARATION,
+    read_preparation,
+    write_mended,
+    write_preparation,
+)
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, read
 from secfc.prepare.tables import checked as checked_table
@@ -53,8 +58,9 @@ def prepare_files(
 ) -> PreparedFiles:
     """Prepare one file per party, and write all prepared files and `PREPARATION` to `out`, or none.
 
-    All parties run in this process. `id_column` is written before the prepared columns. The prepared files of
-    queries are .parquet. SecFCError lists the files that do not fit and what is wrong with each.
+    Each party also has a file of how many of its values were missing and clipped. All parties run in this
+    process. `id_column` is written before the prepared columns. The prepared files of queries are .parquet.
+    SecFCError lists the files that do not fit and what is wrong with each.
     """
     t, _ = default_threshold(len(files), t, None)
     check_threshold(len(files), t)
@@ -111,13 +117,14 @@ def _prepare(
     out: Path,
     id_column: str | None,
 ) -> PreparedFiles:
-    names = _names(files)
+    names, parties = _names(files), party_names(files)
     with whole_folder("--out", out) as draft:
         checked = each(lambda file: _checked(file, schema, id_column=id_column), files)
         preparation = preparation_of([rows for _, rows in checked])
-        for file, name, (table, rows) in zip(files, names, checked, strict=True):
+        for file, name, party, (table, rows) in zip(files, names, parties, checked, strict=True):
             prepared = preparation.apply(rows, name=str(file))
             _write_file(draft / name, preparation.names, prepared, table, id_column)
+            write_mended(draft, party, rows.mended)
         write_preparation(draft / PREPARATION, preparation)
     return PreparedFiles(
         files=tuple(out / name for name in names),

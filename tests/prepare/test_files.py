@@ -16,7 +16,7 @@ from support import warm
 
 import secfc
 from secfc.prepare import Schema
-from secfc.prepare.preparation_file import PREPARATION, public_part, read_preparation
+from secfc.prepare.preparation_file import MENDED, PREPARATION, public_part, read_mended, read_preparation
 from secfc.prepare.prepared_files import prepare_by, prepare_files
 from secfc.tables.number_texts import number_text
 
@@ -89,7 +89,11 @@ def test_files_are_prepared_as_tables_in_memory_are(folder):
         assert tuple(frame.columns) == ("patient", *preparation.names)
         assert frame["patient"].tolist() == pd.read_csv(before)["patient"].tolist()
         np.testing.assert_array_equal(frame.drop(columns="patient").to_numpy(), rows)
-    assert listing(folder / "ready") == sorted([PREPARATION, "north.csv", "south.csv", "west.csv"])
+    names = ["north", "south", "west"]
+    files = [f"{name}{end}" for name in names for end in (".csv", MENDED)]
+    assert listing(folder / "ready") == sorted([PREPARATION, *files])
+    told = read_mended(folder / "ready", names)
+    assert [one["missing"] for one in told.values()] == [{"age": 1}] * 3
 
 
 def test_the_summary_is_what_all_know_and_no_more(folder):
@@ -381,10 +385,10 @@ def test_databases_are_prepared_as_files_are(folder):
     query = "SELECT patient, age, dose, smoker FROM visits"
     done = command(*urls, "--query", query, *shared, "from-databases", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert listing(folder / "from-databases") == sorted(
-        [PREPARATION, "north.parquet", "south.parquet", "west.parquet"]
-    )
-    for name in ("north", "south", "west"):
+    names = ["north", "south", "west"]
+    files = [f"{name}{end}" for name in names for end in (".parquet", MENDED)]
+    assert listing(folder / "from-databases") == sorted([PREPARATION, *files])
+    for name in names:
         given = pyarrow.parquet.read_table(folder / "from-databases" / f"{name}.parquet")
         assert given.to_pylist() == pyarrow.csv.read_csv(folder / "from-files" / f"{name}.csv").to_pylist()
     wrong = command(*urls, "--query", "SELECT age FROM visits", *shared, "never", cwd=folder)

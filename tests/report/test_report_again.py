@@ -19,6 +19,8 @@ unit = "years"
 low = 0
 high = 120
 scale = "standardise"
+missing = "mean"
+clip = true
 
 [[column]]
 name = "dose"
@@ -47,6 +49,10 @@ def results(request, tmp_path_factory):
         kind = rng.integers(2, size=m)
         rows = np.stack([30 + 40 * kind + rng.random(m), 2.0 + 50 * kind + rng.random(m)], axis=1)
         np.savetxt(home / f"{name}.csv", rows, delimiter=",", header="age,dose", comments="")
+    if request.param == "prepared":
+        lines = (home / "b.csv").read_text().splitlines()
+        lines[1:4] = [f",{lines[1].split(',')[1]}", "300,60", "-5,2.5"]
+        (home / "b.csv").write_text("\n".join([*lines, ""]))
     files, more = [home / f"{name}.csv" for name in "abc"], []
     if request.param == "prepared":
         (home / "schema.toml").write_text(_SCHEMA)
@@ -81,7 +87,9 @@ def again(results, *options):
 def test_the_operators_page_is_as_it_was(results):
     page = again(results)
     assert same(page) == same(results / "result.html")
-    prepared = "standardised by mean" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    prepared = "standardised by mean" in text
+    assert prepared == ("b: 1 missing, 2 clipped of 30" in text) == ("c: 0 missing, 0 clipped of 35" in text)
     assert prepared == (results / "result" / "preparation.json").exists()
 
 
