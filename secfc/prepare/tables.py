@@ -3,9 +3,11 @@
 One error lists everything that is wrong, with the column and the first row, so the user can correct it all.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +23,10 @@ from secfc.prepare.schema import Column, Schema
 from secfc.tables.column_names import normal_all
 from secfc.tables.reading import load_table
 from secfc.tables.rounding import EXACT, is_beyond_exact
+from secfc.tables.site_rows import given_input
 from secfc.tables.sources.csv_file import DECIMAL
 from secfc.tables.sources.own_form import Input, own_name
+from secfc.tables.sources.text_format import FOUND
 from secfc.tables.texts import MISSING, is_missing
 
 _ROUNDED = "exact numbers beyond 2^53, which float64 would round"
@@ -57,6 +61,16 @@ def read(path: Input, schema: Schema, *, as_text: Sequence[str] = ()) -> pa.Tabl
     """The table of a party's file or query. In a CSV file the agreed columns and `as_text` stay text."""
     names = [column.name for column in schema.columns]
     return load_table(path, as_text=[*names, *as_text])
+
+
+def read_rows(path: str | os.PathLike[str], schema: Schema | None = None) -> pa.Table:
+    """A party's rows, read as commands read them: from its site file (.toml), or from a file of rows.
+
+    Columns have the agreed names, units and texts. `secfc.Prepare` takes the table, read with its schema, by
+    which codes such as 007 stay texts; `secfc.run` takes its ``.to_pandas()``.
+    """
+    given = given_input(Path(path), FOUND)
+    return load_table(given) if schema is None else read(given, schema)
 
 
 def as_table(given: Any, name: str) -> pa.Table:

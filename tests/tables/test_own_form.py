@@ -11,9 +11,10 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+import secfc
 from secfc.cli.app import app
-from secfc.errors import DataError, ParameterError
-from secfc.prepare import Schema
+from secfc.errors import ColumnWarning, DataError, ParameterError
+from secfc.prepare import Schema, read_rows
 from secfc.prepare.draft import draft_schema
 from secfc.prepare.prepared_files import check_files, prepare_files
 from secfc.tables.reading import load_table, read_table
@@ -101,6 +102,18 @@ def folder(tmp_path):
 
 def inputs(folder, south="south.toml"):
     return [given_input(folder / name, FOUND) for name in ("north.csv", south, "west.csv")]
+
+
+def test_python_reads_rows_as_commands_do(folder):
+    north, west, *south = (
+        read_rows(str(folder / name), SCHEMA)
+        for name in ("north.csv", "west.csv", "south.toml", "agreed.csv")
+    )
+    with pytest.warns(ColumnWarning, match="not in the schema"):
+        own, alike = (secfc.Prepare(SCHEMA, t=1).fit_transform([north, one, west]) for one in south)
+    np.testing.assert_array_equal(np.concatenate(own), np.concatenate(alike))
+    numbers = [read_rows(folder / name).to_pandas()[["creatinine"]] for name in ("south.toml", "agreed.csv")]
+    pd.testing.assert_frame_equal(*numbers)
 
 
 def test_rows_are_prepared_as_those_in_the_agreed_form(folder):
