@@ -1,7 +1,8 @@
 """Runs the notebooks and docs/guide.md, and stores what they show: `python examples/store.py [NAME ...]`.
 
 A notebook gets its outputs, and its last picture becomes NAME.png, which docs/examples.md shows. The pictures
-of the guide go to docs/pictures. All run in a folder of their own.
+of the guide go to docs/pictures, and the top of its report if Chromium is installed. All run in a folder of
+their own.
 """
 
 import ast
@@ -10,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,8 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES, PICTURES = ROOT / "examples", ROOT / "docs" / "pictures"
@@ -155,6 +159,15 @@ def run_command(program: str, given: list[str], folder: Path) -> str:
     return done.stdout
 
 
+def picture_report(folder: Path) -> None:
+    """Draw the top of the report north.html as report.png, on a light ground and in few colours."""
+    picture = folder / "report.png"
+    options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=960,960"]
+    command = ["chromium", *options, f"--user-data-dir={folder / 'profile'}", f"--screenshot={picture}"]
+    subprocess.run([*command, (folder / "north.html").as_uri()], check=True, capture_output=True)
+    Image.open(picture).convert("RGB").quantize(64).save(picture, optimize=True)
+
+
 def main(names: list[str]) -> None:
     """Run what is named, or all, with data that everybody has."""
     os.environ.pop("SECFC_DATA", None)
@@ -166,6 +179,8 @@ def main(names: list[str]) -> None:
                 continue
             for _ in run_guide(Path(folder), {}):
                 pass
+            if shutil.which("chromium"):
+                picture_report(Path(folder) / "study")
             for path in Path(folder).rglob("*.png"):
                 (PICTURES / path.name).write_bytes(path.read_bytes())
 
