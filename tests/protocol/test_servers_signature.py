@@ -93,5 +93,5 @@ def test_parties_of_different_versions_do_not_run_together(wire, monkeypatch):
     with pytest.raises(MessageError, match=f"of version {PROTOCOL - 1} of the protocol; this"):
         net.decode(older)
     ours = net.job.session(net.session.roster, bytes(16)).agreement
-    monkeypatch.setattr("secfc.crypto.handshake.PROTOCOL_BYTES", (PROTOCOL - 1).to_bytes(2, "little"))
+    monkeypatch.setattr("secfc.protocol.job.job.PROTOCOL_BYTES", (PROTOCOL - 1).to_bytes(2, "little"))
     assert net.job.session(net.session.roster, bytes(16)).agreement != ours
