@@ -134,19 +134,16 @@ class Site:
             allowed = ", ".join(map(repr, refuses.disclosure))
             yield "disclosure", f"the job has {job.disclosure.name!r}, {allowed} is allowed"
         if not agreement.helps(self.party):
-            yield from self._revealed(agreement)
+            for key, told, value in self._not_consented(agreement):
+                yield key, f"{told}; to consent, write {key} = {value} in [limits]"
         if refuses.columns is not None:
             allowed = ", ".join(refuses.columns)
             for what, columns in (("clusters", agreement.inputs), ("describes", agreement.describes)):
                 if others := [column for column in columns if column not in normal_all(refuses.columns)]:
                     yield "columns", f"the job {what} {', '.join(others)}; {allowed} are allowed"
 
-    def _revealed(self, agreement: Agreement) -> Iterator[tuple[str, str]]:
-        """What the job reveals without this site's consent, and what to write to consent."""
-        for key, told, value in self._not_consented(agreement):
-            yield key, f"{told}; to consent, write {key} = {value} in [limits]"
-
     def _not_consented(self, agreement: Agreement) -> Iterator[tuple[str, str, str]]:
+        """What the job reveals without this site's consent: the key, a text, and the value that consents."""
         job, refuses = agreement.job, self.refuses
         recipients = [agreement.names[client - 1] for client in job.opened.to]
         strangers = [party for party in recipients if party not in refuses.reveal_centres]

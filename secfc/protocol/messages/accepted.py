@@ -81,7 +81,7 @@ def check_envelope(message: Message, *, run: bytes, me: int, job: Job, state: St
         raise MessageError(
             f"{kind}: from party {message.sender}, out of turn in state {state and state.value}"
         )
-    if message.round and not message.rounds:
+    if message.round and message.at_first is None:
         raise MessageError(f"{kind}: round {message.round}, this type has none")
 
 

@@ -22,7 +22,7 @@ from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
 from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS
 
 _COUNT = struct.Struct("<I")
-# rows, fewest rows of others, digests of start labels and of weights, ephemeral key, commitment, signature
+_INTRODUCED = ("rows", "smallest", "start", "weights", "ephemeral", "commitment", "signature")
 _INTRODUCTION = struct.Struct(f"<II{DIGEST_BYTES}s{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s")
 _MOST_PARTIES = MAX_CLIENTS + COMPARERS
 
@@ -182,21 +182,11 @@ WEIGHTS = Encoding(
 
 
 def _pack_introduction(one: Introduction) -> bytes:
-    digests = one.start, one.weights, one.ephemeral, one.commitment
-    return _INTRODUCTION.pack(one.rows, one.smallest, *digests, one.signature)
+    return _INTRODUCTION.pack(*(getattr(one, name) for name in _INTRODUCED))
 
 
 def _introduction_of(data: bytes | memoryview) -> Introduction:
-    rows, smallest, start, weights, ephemeral, commitment, signature = _INTRODUCTION.unpack(data)
-    return Introduction(
-        rows=rows,
-        smallest=smallest,
-        start=start,
-        weights=weights,
-        ephemeral=ephemeral,
-        commitment=commitment,
-        signature=signature,
-    )
+    return Introduction(**dict(zip(_INTRODUCED, _INTRODUCTION.unpack(data), strict=True)))
 
 
 _NOBODY = bytes(_INTRODUCTION.size)

@@ -41,16 +41,13 @@ class Message:
     """Phase to which the work of handling it belongs, by default the same."""
 
     at_first: ClassVar[Phase | None] = None
-    """Phase to which messages of round 0 and their work count, if it is another one."""
+    """Phase to which messages of round 0 and their work count. None if all messages are of round 0."""
 
     states: ClassVar[frozenset[State]]
     """States of the recipient in which it may arrive."""
 
     purpose: ClassVar[bytes] = b""
     """Purpose of the keys that seal it: a unique literal that never changes. Empty if it is not sealed."""
-
-    rounds: ClassVar[bool] = False
-    """Whether `round` may be other than 0."""
 
     run: bytes = field(repr=False)  # random
     sender: int  # 0 for the server, 1 to n for clients, n + 1 and on for helpers
@@ -124,7 +121,6 @@ class Step(BetweenClients, number=2, phase="iterate"):
     # It may arrive before the plan, and after the run has ended for its recipient.
     states = frozenset({State.IDENTIFY, State.ITERATE, State.DONE})
     purpose = b"step"
-    rounds = True
     at_first = "share"
 
     place: Annotated[int, enc.COUNT]
@@ -135,7 +131,6 @@ class StepReport(ToServer, number=3, phase="iterate"):
     """What a party sends the coordinator. The coordinator may know it, and it is not sealed."""
 
     states = frozenset({State.SHARE, State.ITERATE, State.DONE})
-    rounds = True
     at_first = "share"
 
     data: Annotated[bytes | memoryview, enc.REPORT] = field(repr=False)
@@ -145,7 +140,6 @@ class StepNotice(FromServer, number=4, phase="iterate"):
     """What the coordinator tells a party, and everybody else too."""
 
     states = frozenset({State.ITERATE, State.DONE})
-    rounds = True
     at_first = "share"
 
     data: Annotated[bytes | memoryview, enc.REPORT] = field(repr=False)
