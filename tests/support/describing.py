@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import numpy as np
 from support.organisations import NAMES, Organisations
@@ -79,6 +80,17 @@ class Describing(Organisations):
         self.replace(self.job, "k = 2", "k = 2\nmax_iter = 3\nresamples = 2")
         for name in NAMES:
             self.replace(self.site(name), CONSENT, CONSENT + "reveal_tables = true\n")
+
+    def predict(self):
+        """Another job: each site's last row gets a label by all others. Earlier results are deleted."""
+        for name in NAMES:
+            self.table[name]["label"] = [*self.labels(name)[:-1], None]
+            self.write_table(name)
+            data = f'path = "{name}.csv"\nid = "patient"\nstart = "label"\n'
+            self.write_site(name, data=data, more="[limits]\npredict = true\nlargest_share = 1.0\n")
+            shutil.rmtree(self.folder / f"results-{name}")
+        self.replace(self.job, 'describe = "outcomes.toml"', "")
+        self.another(("k = 2\nmax_iter = 3\nresamples = 2", "k = 2\npredict = true"))
 
     def tables(self, name):
         """The tables of all runs at a site, by the time of the run."""
