@@ -2,6 +2,7 @@
 
 import html
 import os
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -229,6 +230,7 @@ def render(page: Page) -> str:
         vars(page),
         notes=page.notes,
         starts=page.figures and _starts(page.job, page.figures),
+        pictures={} if page.figures is None else _pictures(page.figures),
         predicts=isinstance(page.job.method, Predict),
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         bytes_text=bytes_text,
@@ -236,6 +238,25 @@ def render(page: Page) -> str:
         of_stability=stable_lines,
         recommended=recommended,
     )
+
+
+def _pictures(figures: Figures) -> dict[str, str] | None:
+    """The pictures for papers as data URLs, by name; None without matplotlib."""
+    try:
+        from secfc.report.plots import plot_profiles, plot_sizes, plot_stability  # noqa: PLC0415 - an extra
+    except ParameterError:
+        return None
+    drawn, one_k = dict[str, Any](), len(figures.stability) == 1
+    if figures.sizes is not None:
+        drawn["Clusters"] = plot_sizes(np.array(figures.sizes), figures.titles)
+    if figures.profile is not None:
+        drawn["Profiles"] = plot_profiles(figures.profile, figures.titles)
+    if figures.stability:
+        drawn["Stability"] = plot_stability(figures.stability, figures.titles if one_k else None)
+    return {
+        name: f"data:image/png;base64,{b64encode(picture._repr_png_()).decode()}"
+        for name, picture in drawn.items()
+    }
 
 
 def _starts(job: Job, figures: Figures | Outcome) -> str | None:

@@ -48,7 +48,7 @@ def plot_profiles(shown: Profile, names: Sequence[str]) -> Picture:
     away = np.array([[np.nan if one is None else one.away for one in line.cells] for line in shown.columns])
     titles = [_wrapped(line.name) for line in shown.columns]
     upright = len(names) * max(map(len, names)) > _NAME_WIDTH
-    short = [_shortened(name, _NAME_WIDTH) if upright else name for name in names]
+    short = [_shortened(name, _NAME_WIDTH) for name in names]
     of_column = 0.28 if any("\n" in text for text in titles) else 0.18
     of_names = _LETTER * max(map(len, short)) if upright else 0.1
     figure, (axes,) = _panels(0.9 + of_names + of_column * len(titles))
@@ -153,7 +153,9 @@ def _wrapped(name: str) -> str:
 
 
 def _shortened(name: str, most: int) -> str:
-    """A name without its middle if it is too long, because long names often differ at the end."""
-    return (
-        name if len(name) <= most else f"{name[: most // 2].rstrip()} … {name[len(name) - most // 2 + 3 :]}"
-    )
+    """A name without its middle if it is too long, because long names often differ at the end.
+
+    Dollars do not begin a formula.
+    """
+    cut = name if len(name) <= most else f"{name[: most // 2].rstrip()} … {name[len(name) - most // 2 + 3 :]}"
+    return cut.replace("$", r"\$")

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from base64 import b64encode
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -160,6 +162,29 @@ def test_a_notebook_shows_a_picture_without_pyplot(result):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_dollars_in_names_are_no_formulas(result):
+    figure = result.named(["$x^$", "cost ($)", "b"]).plot_profiles(["$y^$", "a"])
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert texts(figure.axes[0].get_xticklabels()) == [r"\$x^\$", r"cost (\$)", "b"]
+
+
+def test_a_page_has_the_pictures_of_what_its_reader_learned(result, tmp_path):
+    page = result.report(tmp_path / "a.html", party=0).read_text(encoding="utf-8")
+    for figure in (result.plot_sizes(), result.plot_profiles()):
+        assert f'src="data:image/png;base64,{b64encode(figure._repr_png_()).decode()}"' in page
+    page = replace(result, cluster_order=()).report(tmp_path / "b.html", party=1).read_text(encoding="utf-8")
+    assert "image/png" not in page
+    assert "the extra “plots”" not in page
+
+
+def test_a_page_without_matplotlib_says_once_what_it_lacks(result, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.delitem(sys.modules, "secfc.report.plots")
+    page = result.report(tmp_path / "a.html", party=0).read_text(encoding="utf-8")
+    assert page.count("the extra “plots”") == 1
+    assert "image/png" not in page
 
 
 def test_without_matplotlib_the_error_says_what_to_install(result, monkeypatch):
