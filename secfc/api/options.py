@@ -239,8 +239,8 @@ class RunOptions(Execution, Revealing, OfData, Starting):
         "The parties that compute, by position; a number c means the first c parties. They may be fewer "
         "than the parties with rows. Positions from n on are members without rows. Each party deals its "
         "rows to the committee once, with a proof that its shares are consistent, and then receives "
-        "only the labels of its own rows. Members learn all labels. t and ell refer to members, and "
-        "`comparers` are positions in the committee. There is one `limits` for all. Not "
+        'only the labels of its own rows. With "coded" members learn all labels. t and ell refer to members, '
+        "and `comparers` are positions in the committee. There is one `limits` for all. Not "
         "with `ids`, given centres or start labels, or opened centres. By default all parties compute.",
     )
 
