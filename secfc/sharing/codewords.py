@@ -96,11 +96,14 @@ class Codewords:
         _, count, size = values.shape
         if out is None:
             out = np.empty((self.n, len(self.primes), BYTES_PER_RESIDUE * size), dtype=np.uint8)
-        shares = np.empty((self.n, 1, BYTES_PER_RESIDUE * size), dtype=np.uint8)
-        matrices = np.ascontiguousarray(self._dealing[:, :, first : first + count])
-        for at, p in enumerate(self.primes):
-            kernels.encode(values[at][:, np.newaxis], matrices[at], p, shares)
-            out[:, at] = shares[:, 0]
+        matrices, found = np.ascontiguousarray(self._dealing[:, :, first : first + count]), out
+
+        def encoded(at: int) -> None:
+            shares = np.empty((self.n, 1, BYTES_PER_RESIDUE * size), dtype=np.uint8)
+            kernels.encode(values[at][:, np.newaxis], matrices[at], self.primes[at], shares)
+            found[:, at] = shares[:, 0]
+
+        kernels.threads.each(encoded, range(len(self.primes)), size=len(self.primes) * self.n * size)
         return out
 
     def at_holder(self, holder: int, values: Floats, *, zeros: bool) -> Floats:

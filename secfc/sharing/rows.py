@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -120,8 +121,11 @@ class Rows:
         assert self._shares is not None
         shares = self._shares if rows is None else np.ascontiguousarray(self._shares[..., rows])
         weights = np.broadcast_to(np.ascontiguousarray(weights), (len(self.primes), *weights.shape[1:]))
-        every = zip(shares, weights, self.primes, strict=True)
-        return np.stack([self._kernels.weighted_sums(*one)[:, :-1] for one in every])
+
+        def summed(at: int) -> Floats:
+            return self._kernels.weighted_sums(shares[at], weights[at], self.primes[at])[:, :-1]
+
+        return np.stack(self._kernels.threads.each(summed, range(len(self.primes)), size=shares.size))
 
     def affine(self, matrix: Shared, constant: Shared, rows: slice | None = None) -> "Answers":
         """<c + A f>, shape (columns, m), of [A], shape (columns, width), and c, shape (columns,).
@@ -149,13 +153,16 @@ class Rows:
     def _affine(self, matrix: Shared, constant: Shared, rows: slice) -> PackedResidues | None:
         if self._shares is None or matrix.residues is None or constant.residues is None:
             return None
-        columns = matrix.shape[0]
-        packed = PackedResidues.empty((len(self.primes), columns, rows.stop - rows.start))
-        matrices = np.concatenate([matrix.residues, np.zeros((len(self.primes), columns, 1))], axis=2)
-        for shares, one, constants, p, out in zip(
-            self._shares, matrices, constant.residues, self.primes, packed.planes(), strict=True
-        ):
-            self._kernels.affine(shares, rows, one, constants, p, out)
+        count, columns = len(self.primes), matrix.shape[0]
+        packed = PackedResidues.empty((count, columns, rows.stop - rows.start))
+        matrices = np.concatenate([matrix.residues, np.zeros((count, columns, 1))], axis=2)
+        every = list(zip(matrices, constant.residues, self.primes, packed.planes(), strict=True))
+        held = self._shares
+
+        def answer(at: int) -> None:
+            self._kernels.affine(held[at], rows, *every[at])
+
+        self._kernels.threads.each(answer, range(count), size=prod(packed.shape))
         return packed
 
     def product(self, matrix: Shared) -> Shared:
