@@ -20,6 +20,8 @@ from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import Choose, Kernels
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.clustering import LabelResult
+from secfc.kmeans.consensus import Resampled
+from secfc.operations.ending.cells import Counted
 from secfc.protocol.client import Client
 from secfc.protocol.gathering import Faults
 from secfc.protocol.job.row_layout import Layout
@@ -123,6 +125,10 @@ class Ending:
         Senders of these messages by their headers, each once.
     centres : dict of int to ndarray
         Centres of each client that received them.
+    counted : dict of int to Counted
+        What each client learned of described columns.
+    resampled : dict of int to Resampled
+        What each client learned of resamples.
     deliveries : int
     accepted : tuple of str
         Forged messages that were not refused.
@@ -137,6 +143,8 @@ class Ending:
     refused: tuple[str, ...]
     refused_of: tuple[int, ...]
     centres: dict[int, Floats] = field(repr=False)
+    counted: dict[int, Counted] = field(repr=False)
+    resampled: dict[int, Resampled] = field(repr=False)
     deliveries: int
     accepted: tuple[str, ...] = ()
     found: tuple[LabelResult, ...] = field(default=(), repr=False)
@@ -227,6 +235,8 @@ class _Network:
             refused=tuple(self._refused),
             refused_of=tuple(sorted(self._refused_of)),
             centres={one.number: one.centres for one in self._clients if one.centres is not None},
+            counted={one.number: one.counted for one in self._clients if one.counted is not None},
+            resampled={one.number: one.resampled for one in self._clients if one.resampled is not None},
             deliveries=self._deliveries,
             accepted=tuple(self._accepted),
             found=() if done is None else tuple(self._server.found),

@@ -7,13 +7,14 @@ import numpy as np
 
 from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.setup import Setup
-from secfc.field.array_types import Floats
+from secfc.field.array_types import Floats, Ints
+from secfc.operations.beginning.totals import STEPS
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
 from secfc.sharing.row_checks import largest_norm
 from secfc.tables.ids import row_ids
 
-CONSENT = Limits(reveal_centres=True, reveal_inertia=True, reveal_tables=True, predict=True)
+CONSENT = Limits(reveal_centres=True, reveal_inertia=True, reveal_tables=True, predict=True, describe=2)
 KEY, SALT = bytes(32), bytes(16)
 COLUMNS = 1, 2, 2, 3, 4
 
@@ -87,17 +88,27 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
     if clients and labels and not options.get("compared") and rng.random() < 0.3:
         options["weighted"] = True
         weights = [np.array([rng.randint(1, 5) for _ in range(m)], dtype=np.int64) for m in counts]
-    drawn = options["init"] == "k-means++" and weights is None
+    drawn, columns = options["init"] == "k-means++" and weights is None, None
     if clients and drawn and seed % 3 == 0:
-        options["resamples"], alike = 2, np.resize(np.concatenate(rows), (20, d))
-        staying = [j for j in range(size.n) if j + 1 not in size.taken]
-        for j, more in zip(staying, np.array_split(alike, len(staying)), strict=True):  # ten rows for each
-            rows[j] = np.concatenate([rows[j], more])
+        options["resamples"] = 2
+        _add_alike(rows, size, 20)  # ten rows for each
+    if (
+        clients
+        and labels
+        and weights is None
+        and starts is None
+        and not options.get("compared")
+        and seed % 4 == 1
+    ):
+        options |= {"described": (0, 3), "smallest_cell": 2}
+        _add_alike(rows, size, 3 * k * size.n)  # so that some cells have rows of enough clients
+        columns = [_columns(len(own), [seed, j]) for j, own in enumerate(rows)]
     setup = Setup(
         job=make_job(n=size.n, k=k, t=size.t, ell=size.ell, d=d, max_liars=size.liars, **options),
         rows=rows,
         starts=starts,
         weights=weights,
+        columns=columns,
         names=[f"client {j}" for j in range(1, size.n + 1)],
         limits=CONSENT,
     )
@@ -121,6 +132,22 @@ def _predict(rng: random.Random, options: dict[str, object], starts: list[np.nda
     places = [(party, row) for party, own in enumerate(starts) for row in range(own.size)]
     for party, row in rng.sample(places, rng.randint(1, len(places) - 1)):
         starts[party][row] = -1
+
+
+def _add_alike(rows: list[Floats], size: Size, count: int) -> None:
+    """Give clients that stay so many rows more, in turn those that there are."""
+    every = np.concatenate(rows)
+    staying = [j for j in range(size.n) if j + 1 not in size.taken]
+    alike = np.array_split(np.resize(every, (count, every.shape[1])), len(staying))
+    for j, more in zip(staying, alike, strict=True):
+        rows[j] = np.concatenate([rows[j], more])
+
+
+def _columns(m: int, seed: list[int]) -> Ints:
+    """Two columns of m rows that are described: numbers and three categories. Some values are missing."""
+    values = np.random.default_rng(seed)
+    numbers, categories = values.integers(0, STEPS + 1, m), values.integers(0, 3, m)
+    return np.where(values.random((2, m)) < 0.1, -1, [numbers, categories])
 
 
 def _rows(rng: random.Random, counts: list[int], d: int, seed: int) -> tuple[list[Floats], bool]:

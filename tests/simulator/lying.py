@@ -22,7 +22,7 @@ from secfc.field.residues import reduce
 from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.basis import evaluation_points
 from secfc.protocol.client import Client
-from secfc.protocol.job.cases import Coded, Deposited
+from secfc.protocol.job.cases import Coded
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import KINDS, SERVER, Message, Step, StepReport
 from secfc.protocol.program.stepping import letters_of, packed
@@ -210,21 +210,13 @@ class LyingClient(Client):
         return DIGEST_BYTES * self._job.n if what == "piece" else 0
 
     def _residues(self, what: str, letter: bytes) -> PackedResidues:
-        """The residues of a letter."""
-        primes = 1 if what in {"share", "labels"} else self._job.residues(self._weight_of_all)
+        """The residues of a letter, modulo the primes by which its sender shares now."""
+        assert self._steps is not None
+        primes = 1 if what in {"share", "labels"} else len(self._steps.me.code.primes)
         if what == "answer" and isinstance(self._job.disclosure, Coded):
             primes = self._primes
         answer = bytearray(letter[self._first_residue(what) :])
         return PackedResidues(shape=(primes, 1, len(answer) // (BYTES_PER_RESIDUE * primes)), payload=answer)
-
-    @property
-    def _weight_of_all(self) -> int:
-        """The weight of all planned rows. A member sends its first letters when it takes the plan."""
-        if isinstance(self._job.rows, Deposited):
-            return sum(self._job.rows.owners)
-        layout = self._layout or self.planned  # of a union once it is found
-        assert layout is not None
-        return int(layout.weight)
 
     def _distorted(self, messages: list[Message]) -> list[Message]:
         changed: list[Message] = []

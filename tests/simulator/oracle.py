@@ -19,7 +19,10 @@ from secfc.drivers.setup import Setup
 from secfc.errors import DuplicateIdError, ParameterError, PartyError, RangeError, TooManyFaultsError
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.clustering import LabelResult, SearchResult
+from secfc.kmeans.consensus import bootstrap
 from secfc.kmeans.sets import random_partition
+from secfc.operations.ending.cells import OwnColumns, own_parts
+from secfc.operations.ending.overlaps import plain_tables
 from secfc.protocol.job.cases import Predict
 
 from .cases import Case
@@ -146,6 +149,7 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
     for party, own in ending.labels.items():
         if not np.array_equal(own, best.labels[_places(setup, ending, party)]):
             found.append(f"{party} has other labels than the result")
+    found += _unlike_tables(setup, ending, rows, whole) + _unlike_cells(setup, ending, best)
     for client, centres in ending.centres.items() if (whole.labels >= 0).all() else ():
         if not np.allclose(centres, _means(setup, rows, whole, weights), rtol=1e-9, equal_nan=True):
             found.append(f"client {client} has other centres")
@@ -228,6 +232,57 @@ def _unlike_opened(
     zeros = max(0, score.bit_length() - 25)
     exact = setup.job.in_data_units(Fraction(score >> zeros << zeros, 1 << 2 * length + 24))
     return [] if one.opened == exact else [f"inertia of k={one.k}: {one.opened}, exact {exact}"]
+
+
+def _unlike_tables(setup: Setup, ending: Ending, rows: Floats, result: LabelResult) -> list[str]:
+    """Clients whose tables are not those of pooled resamples, if the seed says what is drawn."""
+    job = setup.job
+    if not job.method.resamples or job.seed is None or (result.labels < 0).any():
+        return []
+    draws, _ = bootstrap(job.seed, len(rows), k=job.k, resamples=job.method.resamples)
+    found = []
+    for at, k in enumerate(job.method.compared or (job.k,)):
+        partitions = [result.labels] if k == result.k else []  # nobody is told labels of another k
+        for number, counts in enumerate(draws, 1):
+            inside, options = counts > 0, _options(setup) | {"n_init": job.method.n_init}
+            model = ExactLloyd(k, init="k-means++", random_state=[job.seed, number, k], **options)
+            partitions.append(_fit(model, rows[inside], counts[inside]).predict(rows))
+        expected, first = plain_tables(partitions, k), 1 + len(draws) - len(partitions)
+        for j, one in ending.resampled.items():
+            if not np.array_equal(one.tables[at][first:, first:], expected):
+                found.append(f"client {j} has other tables of resamples with k={k}")
+    return found
+
+
+def _unlike_cells(setup: Setup, ending: Ending, result: LabelResult) -> list[str]:
+    """Clients whose table of described columns is not that of the rows, or opens what it may not."""
+    described, told = setup.job.opened.described, [one.to_dict() for one in ending.counted.values()]
+    if described is None or not told:
+        return []
+    assert setup.columns is not None
+    assert ending.layout is not None
+    if any(one != told[0] for one in told):
+        return ["clients have other tables of described columns"]
+    (counted, *_), dealers = ending.counted.values(), [j for j, m in enumerate(ending.layout.counts, 1) if m]
+    if list(counted.clients) != dealers:
+        opened = [one for one in counted.numbers if one is not None]
+        return ["columns were opened without a client that has rows"] if opened else []
+    labels = [result.labels[ending.layout.rows(j)] for j in dealers]
+    if any((own < 0).any() for own in labels):
+        return []  # of a client that was lost after it had dealt its cells
+    parts = [
+        own_parts(own, OwnColumns(values=setup.columns[j - 1]), described, counted.clusters)
+        for j, own in zip(dealers, labels, strict=True)
+    ]
+    cells = described.columns * len(counted.clusters)
+    holds, small, numbers = np.split(np.array(parts, dtype=object).sum(0), [cells, 2 * cells])
+    passed = ((holds >= setup.job.t + 2) & (small == 0)).reshape(described.columns, -1).all(axis=1)
+    ends = np.cumsum([len(counted.clusters) * width for width in described.widths])
+    expected = [
+        one.reshape(len(counted.clusters), -1).tolist() if passes else None
+        for one, passes in zip(np.split(numbers, ends[:-1]), passed, strict=True)
+    ]
+    return [] if told[0]["numbers"] == expected else [f"described: {told[0]['numbers']}, exact {expected}"]
 
 
 def pooled(setup: Setup, ending: Ending) -> tuple[Floats, Labels | None]:

@@ -42,7 +42,7 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
         seen.update(
             {
                 name
-                for name in ("weighted", "predict", "compared", "reveal_to", "resamples")
+                for name in ("weighted", "predict", "compared", "reveal_to", "resamples", "described")
                 if as_options(job)[name]
             }
         )
@@ -53,4 +53,4 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
         seen.update({lie.what for lie in case.scenario.lies})
         assert case.scenario.forged == FORGED
     assert min(seen.values()) > 1, seen
-    assert len(seen) == 72, seen
+    assert len(seen) == 73, seen
