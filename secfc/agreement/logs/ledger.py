@@ -121,11 +121,11 @@ class Ledger:
         for one in self.openings:
             if one.run == run and columns.keys() <= one.cells.keys() | set(one.refused):
                 return set(one.refused)
-        refused = set[str]()
+        refused, size = set[str](), len(self.marks)
         for column, cells in columns.items():
-            earlier = [_of_hex(cell) for one in self.openings for cell in one.cells.get(column, [])]
-            every = [*earlier, *(_bits(cell, rows, len(self.marks)) for cell in cells)]
-            if determines_few(_joined(every, len(self.marks)), smallest):
+            earlier = [_of_hex(cell, size) for one in self.openings for cell in one.cells.get(column, [])]
+            every = [*earlier, *(_bits(cell, rows, size) for cell in cells)]
+            if determines_few(np.array(every), smallest):
                 refused.add(column)
         self.note(
             run, job, {name: one for name, one in columns.items() if name not in refused}, rows, refused
@@ -239,14 +239,5 @@ def _hex(cell: Bools) -> str:
     return np.packbits(cell).tobytes().rstrip(b"\0").hex()
 
 
-def _of_hex(cell: str) -> Bools:
-    return np.unpackbits(np.frombuffer(bytes.fromhex(cell), dtype=np.uint8)).astype(np.bool_)
-
-
-def _joined(cells: Sequence[Bools], size: int) -> Bools:
-    """Cells of fewer positions, or filled up to whole bytes, as one array."""
-    found = np.zeros((len(cells), size), dtype=np.bool_)
-    for own, cell in zip(found, cells, strict=True):
-        length = min(size, cell.size)
-        own[:length] = cell[:length]
-    return found
+def _of_hex(cell: str, size: int) -> Bools:
+    return np.unpackbits(np.frombuffer(bytes.fromhex(cell), dtype=np.uint8), count=size).astype(np.bool_)
