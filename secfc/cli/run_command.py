@@ -47,6 +47,7 @@ def run_files(
     names, called = party_names(files), list(map(str, files))
     opened = revealing(options, names) | comparing(options, names)
     preparation = options.preparation
+    mended = {} if options.prepared is None else read_mended(options.prepared.parent, names)
     described = names_of(options.described)
     tables = tables_of(files, options, weight_column=options.weight_column, describe=described)
     with our_warnings():
@@ -61,7 +62,6 @@ def run_files(
     if preparation is not None:
         centres = None if centres is None else preparation.restore(centres)
         spreads = None if spreads is None else preparation.restore_spreads(spreads)
-    mended = {} if options.prepared is None else read_mended(options.prepared.parent, names)
     with whole_folder("--out", out) as folder:
         for table, name, labels in zip(tables, label_names(files), result.labels, strict=True):
             write_labels(folder / name, table, labels)

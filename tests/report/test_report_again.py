@@ -178,3 +178,16 @@ def test_a_party_that_there_is_not_and_a_page_that_exists_are_refused(results):
     done = secfc_("report", results / "result", "--out", results / "result.html")
     assert done.exit_code == 2
     assert "already exists" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("results", ["prepared"], indirect=True)
+def test_a_wrong_count_of_mended_values_is_refused_before_a_run(results, tmp_path):
+    shutil.copy(results / "result" / "preparation.json", tmp_path)
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_text("age,dose\n0,0\n1,1\n")
+    (tmp_path / "b.mended.json").write_text('{"rows": 2, "missing": {"age": -1}, "clipped": {}}')
+    files, out = [tmp_path / f"{name}.csv" for name in "abc"], tmp_path / "out"
+    done = secfc_("run", *files, *_RUN, "--prepared", tmp_path / "preparation.json", "--out", out)
+    assert done.exit_code == 2
+    assert "b.mended.json: missing" in " ".join(done.output.split())
+    assert not out.exists()
