@@ -437,7 +437,7 @@ def norm_bound(ranges: Any) -> float:
     try:
         bound = float(Fraction(isqrt(int(square * (1 << shift))), 1 << shift // 2))
     except OverflowError:
-        raise ParameterError("columns: the bound on a row's norm exceeds the largest float64") from None
+        bound = inf
     while Fraction(before := nextafter(bound, 0.0)) ** 2 >= square:
         bound = before
     while bound < inf and Fraction(bound) ** 2 < square:

@@ -4,9 +4,9 @@ import pytest
 from support.restarting import Restarting
 
 from secfc.errors import SecFCError
-from secfc.protocol.messages import KINDS, SERVER, FromServer, ToServer
+from secfc.protocol.messages import KINDS, SERVER, FromServer, ToServer, wire
 from secfc.protocol.messages.accepted import Sizes
-from secfc.protocol.messages.wire import HEADER_BYTES, header_of
+from secfc.protocol.messages.wire import HEADER_BYTES
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_one_byte_more_than_the_largest_of_its_type_is_refused(kind, parties, mo
     takers = takers_of(kind, parties)
     assert takers
     for recipient, takes in takers:
-        head = header_of(kind, run=parties.run_id, sender=sender, recipient=recipient, round_=0)
+        head = wire._HEADER.pack(wire.MAGIC, kind.number, parties.run_id, sender, recipient, 0)
         for size in (most, most + 1):
             text = f"oversized message: {kind.__name__} of {size} bytes, at most {most}"
             assert (text in refusal(takes, head + bytes(size - HEADER_BYTES), caplog)) == (size > most)

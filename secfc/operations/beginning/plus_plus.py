@@ -31,7 +31,7 @@ from secfc.kmeans.bounds import DRAW_BITS
 from secfc.operations.masked import masked
 from secfc.operations.reduction import norms_of, reduced
 from secfc.operations.signs import HiddenBits, hidden_signs, negative, rows_at_once, shared_bits
-from secfc.protocol.parties.party import Half, Party
+from secfc.protocol.parties.party import Party, at_once
 from secfc.sharing.rows import Rows, answers_of
 from secfc.sharing.shared import Shared, joined
 
@@ -108,13 +108,17 @@ def random_numbers(
     if repeated is not None:
         dealer, evaluators = (repeated.bytes(_OCTETS * count) for _ in range(2))
         if me.number in me.roles.comparers:
-            halves.append(_given(dealer if me.deals else evaluators))
+            halves.append(at_once(bytes, dealer if me.deals else evaluators))
     elif me.deals:
-        halves.append(_given(me.masks.octets(_OCTETS * count)))
+        halves.append(at_once(me.masks.octets, _OCTETS * count))
     elif me.evaluates:
-        halves.append(_evaluator(me, count))
+        halves.append(at_once(_evaluators, me, count))
     found = yield from me.together(halves)
-    held: Bools | None = found[0].reshape(count, DRAW_BITS) if found else None
+    held: Bools | None = None
+    if found:
+        held = (
+            np.unpackbits(np.frombuffer(found[0], dtype=np.uint8)).astype(np.bool_).reshape(count, DRAW_BITS)
+        )
     bits = yield from shared_bits(me, HiddenBits(outputs=count, rows=DRAW_BITS, held=held))
     return (bits * (1 << np.arange(DRAW_BITS)[::-1])).sum(1)
 
@@ -215,17 +219,12 @@ def chosen_of(me: Party, totals: Shared, values: Shared) -> Generator[None, None
     return (yield from reduced(me, every.reshape(1, -1) @ values))
 
 
-def _given(octets: bytes) -> Half:
-    return np.unpackbits(np.frombuffer(octets, dtype=np.uint8)).astype(np.bool_)
-    yield
-
-
-def _evaluator(me: Party, count: int) -> Half:
+def _evaluators(me: Party, count: int) -> bytes:
     """Bits from a key that both evaluators share."""
     first, second = me.roles.evaluators
     words = np.empty(-(-DRAW_BITS * count // _WORD_BITS), dtype=np.uint64)
     me.keys(second if me.number == first else first, _PHASE).bits(_PHASE, 0).fill(words)
-    return (yield from _given(words.tobytes()[: _OCTETS * count]))
+    return words.tobytes()[: _OCTETS * count]
 
 
 def _negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:

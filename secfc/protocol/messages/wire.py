@@ -104,13 +104,8 @@ def _statement(agreement: bytes, header: bytes, body: bytes | memoryview) -> byt
 
 def encode(message: Message, *, k: int, signer: Signer | None = None) -> bytes | memoryview:
     """The bytes of a message. Labels take the bits of k - 1, sets those of k. `signer` is the server's."""
-    header = header_of(
-        type(message),
-        run=message.run,
-        sender=message.sender,
-        recipient=message.recipient,
-        round_=message.round,
-    )
+    place = message.sender, message.recipient, message.round
+    header = _HEADER.pack(MAGIC, message.number, message.run, *place)
     body, bulk = message.body.pack(message, k)
     if bulk is not None:
         return bulk.framed(header + body)
@@ -171,11 +166,6 @@ def _envelope(kind: type[Message], sender: int, recipient: int, round_: int) -> 
     first = None if round_ else kind.at_first
     phases = first or kind.phase, first or kind.work
     return Envelope(kind.__name__, *phases, sender, recipient, round_)
-
-
-def header_of(kind: type[Message], *, run: bytes, sender: int, recipient: int, round_: int) -> bytes:
-    """The header of a message."""
-    return _HEADER.pack(MAGIC, kind.number, run, sender, recipient, round_)
 
 
 def _read_header(reader: Reader) -> tuple[type[Message], bytes, int, int, int]:

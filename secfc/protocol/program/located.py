@@ -10,7 +10,7 @@ from collections.abc import Generator
 import numpy as np
 
 from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.party import COORDINATOR, Half, Party
+from secfc.protocol.parties.party import COORDINATOR, Half, Party, at_once
 
 Claim = tuple[int, int]
 """An evaluator, and a holder that sent wrong shares, as it says."""
@@ -20,18 +20,12 @@ def located(me: Party) -> Generator[None, None, tuple[Claim, ...]]:
     """The claims of both evaluators, at the coordinator; none at other parties."""
     halves = []
     if me.evaluates:
-        halves.append(_evaluator(me))
+        bits = np.packbits([j in me.liars for j in me.roles.holders])
+        halves.append(at_once(me.send, COORDINATOR, "located", bits.tobytes()))
     if me.number == COORDINATOR:
         halves.append(_coordinator(me))
     found = yield from me.together(halves)
     return found[0] if me.number == COORDINATOR else ()
-
-
-def _evaluator(me: Party) -> Half:
-    bits = np.array([j in me.liars for j in me.roles.holders])
-    me.send(COORDINATOR, "located", np.packbits(bits).tobytes())
-    return
-    yield
 
 
 def _coordinator(me: Party) -> Half:
