@@ -25,14 +25,7 @@ from secfc.api.by_party import (
     weights_of,
 )
 from secfc.api.given_centres import nearest_given
-from secfc.api.options import (
-    Driver,
-    Ids,
-    Reveal,
-    RunOptions,
-    Threshold,
-    given_options,
-)
+from secfc.api.options import Driver, Ids, Reveal, RunOptions, Threshold, given_options
 from secfc.api.result import Result
 from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.in_process import run_in_process

@@ -18,12 +18,7 @@ from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.memory import check_threshold, open_totals
-from secfc.prepare.preparation_file import (
-    PREPARATION,
-    read_preparation,
-    write_mended,
-    write_preparation,
-)
+from secfc.prepare.preparation_file import PREPARATION, read_preparation, write_mended, write_preparation
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, read
 from secfc.prepare.tables import checked as checked_table

@@ -25,13 +25,7 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.row_layout import Layout, check_told, planned_rows
 from secfc.protocol.messages import Hello, Message, Plan, Step, StepNotice
-from secfc.protocol.messages.accepted import (
-    MOST_EARLY_BYTES,
-    RepeatedError,
-    Sizes,
-    check_envelope,
-    useless,
-)
+from secfc.protocol.messages.accepted import MOST_EARLY_BYTES, RepeatedError, Sizes, check_envelope, useless
 from secfc.protocol.messages.wire import Envelope
 from secfc.protocol.program.stepping import Stepping
 from secfc.protocol.program.whole_run import Brought

@@ -25,15 +25,7 @@ from secfc.psu.kernels import UnionKernels
 from secfc.psu.plan import UnionPlan
 from secfc.psu.prime import Elements, P, add
 from secfc.psu.proving import COVERS, Dealing, agrees, dealing, proof_of, proof_size
-from secfc.psu.stages import (
-    CheckInput,
-    CheckStage,
-    SeriesFinder,
-    SeriesInput,
-    SeriesStage,
-    Shape,
-    ungrouped,
-)
+from secfc.psu.stages import CheckInput, CheckStage, SeriesFinder, SeriesInput, SeriesStage, Shape, ungrouped
 from secfc.psu.tokens import Tokens
 
 _LOG = logging.getLogger(__name__)

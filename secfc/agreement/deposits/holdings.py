@@ -33,14 +33,7 @@ from secfc.agreement.schemas import Hex32, decoded, encoded
 from secfc.agreement.statement import Short
 from secfc.crypto.handshake import DIGEST_BYTES, Session
 from secfc.crypto.identity import SIGNATURE_BYTES, Identity
-from secfc.errors import (
-    AgreementError,
-    MessageError,
-    ParameterError,
-    SealError,
-    SecFCError,
-    StorageError,
-)
+from secfc.errors import AgreementError, MessageError, ParameterError, SealError, SecFCError, StorageError
 from secfc.errors.codes import Code
 from secfc.field.residues import MAX_ROWS
 from secfc.protocol.job.cases import Deposited

@@ -28,13 +28,7 @@ from secfc.agreement.site_file import Site
 from secfc.drivers.deposits.committee import kernels_of
 from secfc.drivers.deposits.owner_labels import labels_for, most_bytes
 from secfc.drivers.sites.past_runs import PastRuns
-from secfc.errors import (
-    AgreementError,
-    DataError,
-    SecFCError,
-    StorageError,
-    TooManyFaultsError,
-)
+from secfc.errors import AgreementError, DataError, SecFCError, StorageError, TooManyFaultsError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Labels
 from secfc.kmeans.sets import unreadable

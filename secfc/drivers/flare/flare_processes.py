@@ -19,16 +19,7 @@ from typing import Any, NoReturn
 import psutil
 
 from secfc.drivers.flare.jobs import SUMMARY
-from secfc.drivers.flare.kits import (
-    ADMIN,
-    JOBS,
-    SERVER,
-    STORE,
-    Role,
-    forget_runs,
-    organisation_of,
-    use_store,
-)
+from secfc.drivers.flare.kits import ADMIN, JOBS, SERVER, STORE, Role, forget_runs, organisation_of, use_store
 from secfc.drivers.flare.run_state import contacts
 from secfc.errors import ParameterError, PartyError
 from secfc.errors.codes import Code

@@ -5,13 +5,7 @@ import binascii
 from pathlib import Path
 
 from secfc.agreement.job_file import Agreement, read_job
-from secfc.agreement.signatures import (
-    check_signed,
-    collect,
-    read_signatures,
-    signatures_path,
-    standing,
-)
+from secfc.agreement.signatures import check_signed, collect, read_signatures, signatures_path, standing
 from secfc.agreement.site_file import read_site
 from secfc.drivers.calls.coordinator_log import agreement_of_run
 from secfc.drivers.flare.kits import CLASSES

@@ -20,14 +20,7 @@ from secfc.agreement.public_errors import COMPLETE, PublicError
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
-from secfc.agreement.statement import (
-    Sent,
-    SignedStatement,
-    Statement,
-    now,
-    sign_statement,
-    statement_by,
-)
+from secfc.agreement.statement import Sent, SignedStatement, Statement, now, sign_statement, statement_by
 from secfc.crypto.handshake import transcript_of
 from secfc.drivers.calls.failures import detail
 from secfc.drivers.deposits.collecting import SEALED, Collected, Member

@@ -34,13 +34,7 @@ from secfc.protocol.parties.party import Party
 from secfc.protocol.program.coded_run import coded_prediction, coded_run
 from secfc.protocol.program.located import Claim, located
 from secfc.protocol.program.resampled import resampled
-from secfc.protocol.program.whose_rows import (
-    Given,
-    Labelled,
-    labels_of_rows,
-    public_labels_of_rows,
-    rows_of,
-)
+from secfc.protocol.program.whose_rows import Given, Labelled, labels_of_rows, public_labels_of_rows, rows_of
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared
 
