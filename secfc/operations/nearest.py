@@ -1,12 +1,14 @@
 """The set whose mean is nearest to each row: new sets, as shares again.
 
-Pairs of sets a < b with rows are compared. For row f
+For each set h with rows and row f
 
-    u = |n_a s_b|^2 - |n_b s_a|^2 - 2 <n_a n_b (n_a s_b - n_b s_a), f>,
+    v_h = |s_h|^2 - 2 <n_h s_h, f>,
 
-which is n_a^2 n_b^2 times the difference of the squared distances of f to the means of b and a. It is below 0
-where b is strictly nearer, so ties go to a. n_a^2 n_b and |s_a|^2 are reduced first, and so is the direction
-n_a^2 n_b s_b - n_a n_b^2 s_a then. Opens nothing but what `reduced` opens.
+which is n_h^2 times the squared distance of f to the mean, without |f|^2. Holders compute it from n_h s_h and
+|s_h|^2, which are reduced. Pairs of sets a < b are compared: u = n_a^2 v_b - n_b^2 v_a is n_a^2 n_b^2 times
+the difference of the squared distances to b and a. It is below 0 where b is strictly nearer, so ties go to a.
+The three that compare find it from v and n^2 under masks (`weighed`). The check of u needs its direction,
+which is reduced too. Opens nothing but what is reduced.
 """
 
 from collections.abc import Generator, Sequence
@@ -21,8 +23,9 @@ from secfc.operations.masked import Masked, masked
 from secfc.operations.reduction import reduced
 from secfc.operations.signs import hidden_signs, rows_at_once, shared_bits
 from secfc.operations.sums import PlainSums, Sums
+from secfc.operations.weighed import weighed
 from secfc.protocol.parties.party import Party
-from secfc.sharing.rows import Rows
+from secfc.sharing.rows import Rows, answers_of
 from secfc.sharing.shared import Shared, joined
 
 
@@ -76,24 +79,33 @@ def nearest(me: Party, of: Sums, rows: Rows, *, k: int) -> Generator[None, None,
 
 @dataclass(frozen=True, kw_only=True)
 class Planes:
-    """Between the means of each pair: u is <direction, f> + offset; shapes (pairs, width) and (pairs,)."""
+    """V of each set with rows, and u of each pair, are <direction, f> + offset.
 
-    directions: Shared
-    offsets: Shared
+    Shapes (sets, width) and (sets,), or (pairs, width) and (pairs,). `squares` are n^2, shape (sets,).
+    """
+
+    of_sets: tuple[Shared, Shared]
+    of_pairs: tuple[Shared, Shared]
+    squares: Shared
 
 
 def planes_of(me: Party, of: Sums) -> Generator[None, None, Planes]:
-    """Those of all pairs of sets with rows."""
-    a, b = np.array(pairs_of(of.full)).T
-    sums, sizes, products = of.sums, of.sizes, of.products
-    norms, both = (sums * sums).sum(1), products[a, b]
-    factors = yield from reduced(me, joined([both * sizes[a], both * sizes[b], norms], 0))
-    of_b, of_a, norms = factors[: a.size], factors[a.size : 2 * a.size], factors[2 * a.size :]
-    direction = yield from reduced(me, of_b.reshape(-1, 1) * sums[b] - of_a.reshape(-1, 1) * sums[a])
-    offsets = products[a, a] * norms[b] - products[b, b] * norms[a]
-    return Planes(directions=direction * -2, offsets=offsets)
+    """Those of all sets with rows."""
+    full, (a, b) = np.array(of.full), np.triu_indices(len(of.full), 1)
+    sums, sizes = of.sums[full], of.sizes[full]
+    scaled, norms = sums * sizes.reshape(-1, 1), (sums * sums).sum(1)
+    found = yield from reduced(me, joined([scaled.reshape(sums.size), norms, sizes * sizes], 0))
+    ends = sums.size, sums.size + full.size
+    scaled, norms, squares = found[: ends[0]] * -2, found[ends[0] : ends[1]], found[ends[1] :]
+    scaled = scaled.reshape(*sums.shape)
+    product = squares[a].reshape(-1, 1) * scaled[b] - squares[b].reshape(-1, 1) * scaled[a]
+    offsets = squares[a] * norms[b] - squares[b] * norms[a]
+    directions = yield from reduced(me, product)
+    return Planes(of_sets=(scaled, norms), of_pairs=(directions, offsets), squares=squares)
 
 
 def pairs(me: Party, of: Planes, rows: Rows, block: slice) -> Generator[None, None, Masked]:
     """U of all pairs and a block of rows, under the dealer's masks, shape (P, pairs, rows)."""
-    return (yield from masked(me, rows.affine(of.directions, of.offsets, block)))
+    values = rows.affine(*of.of_sets, block).beside(answers_of(of.squares, columns=of.squares.size))
+    given = yield from masked(me, values)
+    return (yield from weighed(me, given, rows.affine(*of.of_pairs, block, sent=False)))

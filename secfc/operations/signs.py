@@ -89,11 +89,16 @@ def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:
     return (yield from from_halves(me, half, shape))
 
 
-def halves(me: Party, numbers: Bools | None, shape: tuple[int, int]) -> Generator[None, None, Floats | None]:
-    """Additive halves modulo each prime of the dealer's numbers, shape (P, *shape), at each evaluator."""
+def halves(
+    me: Party, numbers: Bools | Floats | None, shape: tuple[int, int]
+) -> Generator[None, None, Floats | None]:
+    """Additive halves modulo each prime of the dealer's numbers, shape (P, *shape), at each evaluator.
+
+    The numbers are bits, shape (*shape,), or reduced residues.
+    """
     parts = []
     if numbers is not None:
-        parts.append(_halves_dealer(me, numbers))
+        parts.append(_halves_dealer(me, numbers, shape))
     if me.number == me.roles.first:
         parts.append(at_once(_drawn_half, me, me.number, shape))
     if me.number == me.roles.second:
@@ -147,9 +152,9 @@ def exchanged(me: Party, peer: int, steps: Generator[NDArray[Any], NDArray[Any],
             return end.value
 
 
-def _halves_dealer(me: Party, numbers: Bools) -> Half:
+def _halves_dealer(me: Party, numbers: Bools | Floats, shape: tuple[int, int]) -> Half:
     first, second = me.roles.evaluators
-    rest = reduce(numbers.astype(np.float64) - _drawn_half(me, first, numbers.shape), me.code.moduli)
+    rest = reduce(numbers.astype(np.float64) - _drawn_half(me, first, shape), me.code.moduli)
     me.send(second, "half", to_bytes(rest, me.code.primes))
     return
     yield
@@ -161,7 +166,7 @@ def _second_half(me: Party, shape: tuple[int, int]) -> Half:
     return from_bytes(given, shape, me.code.primes)
 
 
-def _drawn_half(me: Party, evaluator: int, shape: tuple[int, ...]) -> Floats:
+def _drawn_half(me: Party, evaluator: int, shape: tuple[int, int]) -> Floats:
     """l0, from a key that the dealer and the first evaluator share, shape (P, outputs, rows)."""
     other = me.roles.dealer if me.number == evaluator else evaluator
     stream = ResidueStream(me.keys(other, f"{_HALVES} {evaluator}").key(_HALVES, 0), me.kernels)

@@ -37,14 +37,10 @@ class PlainSums:
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """Shares of the sums, shape (k, width), of the sizes, shape (k,), and of their products, shape (k, k).
-
-    `full` is public.
-    """
+    """Shares of the sums, shape (k, width), and of the sizes, shape (k,). `full` is public."""
 
     sums: Shared
     sizes: Shared
-    products: Shared
     full: tuple[int, ...]
 
 
@@ -54,23 +50,6 @@ def plain_sums(rows: Objects, sets: Labels, full: tuple[int, ...], weights: Ints
     sums = np.stack([(rows * each[:, np.newaxis])[sets == h].sum(axis=0) for h in range(k)])
     sizes = np.array([each[sets == h].sum() for h in range(k)], dtype=object)
     return PlainSums(sums=sums.astype(object), sizes=sizes, full=full)
-
-
-def _products_of(sets: Shared, rows: Rows, weights: Ints) -> Shared:
-    """What is to be reduced: sums, and products of sizes."""
-    each = weighted(sets, weights)
-    sizes, (first, second) = each.sum(1), np.triu_indices(sets.shape[0])
-    return joined([rows.sums(each).reshape(-1), sizes[first] * sizes[second]], 0)
-
-
-def _sums_in(reduced: Shared, sets: Shared, rows: Rows, full: tuple[int, ...], weights: Ints) -> Sums:
-    """The sums in what was reduced."""
-    k, width = sets.shape[0], rows.width
-    first, second = np.triu_indices(k)
-    number = np.empty((k, k), dtype=np.int64)
-    number[first, second] = number[second, first] = np.arange(first.size)
-    sums, products = reduced[: k * width].reshape(k, width), reduced[k * width :]
-    return Sums(sums=sums, sizes=weighted(sets, weights).sum(1), products=products[number], full=full)
 
 
 def weighted(sets: Shared, weights: Ints) -> Shared:
@@ -96,13 +75,14 @@ def summed(
     k, vectors = sets.shape[0], [sets.sum(1).reshape(-1, 1)]
     if before is not None:
         vectors.append(changes(me, before, sets))
-    products = _products_of(sets, rows, weights)
+    each = weighted(sets, weights)
+    products = rows.sums(each)
     zeros = MULTIPLES * sum(one.shape[0] for one in vectors)
     alone = MULTIPLES * sum(one.size for one in vectors)
     random = yield from random_sharings(me, twins=products.size, zeros=zeros, alone=alone)
     halves = [claiming(me, products, random), testing(me, vectors, random)]
     reduced, some = yield from me.together(halves)
-    sums = _sums_in(reduced, sets, rows, _numbers(some[:k]), weights)
+    sums = Sums(sums=reduced, sizes=each.sum(1), full=_numbers(some[:k]))
     return sums, None if before is None else not some[k]
 
 

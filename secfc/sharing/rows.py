@@ -127,10 +127,12 @@ class Rows:
 
         return np.stack(self._kernels.threads.each(summed, range(len(self.primes)), size=shares.size))
 
-    def affine(self, matrix: Shared, constant: Shared, rows: slice | None = None) -> "Answers":
+    def affine(
+        self, matrix: Shared, constant: Shared, rows: slice | None = None, *, sent: bool = True
+    ) -> "Answers":
         """<c + A f>, shape (columns, m), of [A], shape (columns, width), and c, shape (columns,).
 
-        With `rows` only those are answered.
+        With `rows` only those are answered. If they are only checked, they are not `sent`.
         """
         rows, columns = slice(0, self.m) if rows is None else rows, matrix.shape[0]
 
@@ -148,7 +150,7 @@ class Rows:
         def length(combinations: int) -> int:
             return combinations * self.width + constant.formula.length
 
-        return Answers(shape, length, self._affine(matrix, constant, rows), pairs)
+        return Answers(shape, length, self._affine(matrix, constant, rows) if sent else None, pairs)
 
     def _affine(self, matrix: Shared, constant: Shared, rows: slice) -> PackedResidues | None:
         if self._shares is None or matrix.residues is None or constant.residues is None:
@@ -213,6 +215,21 @@ class Answers:
     length: Callable[[int], int] = field(repr=False)
     packed: PackedResidues | None = field(repr=False)
     pairs: Callable[[Floats, Floats], list[Pair]] = field(repr=False)
+
+    def beside(self, other: "Answers") -> "Answers":
+        """With the rows of others that have as many columns after the own ones."""
+        (columns, rows), packed = self.shape, None
+        shape = columns, rows + other.shape[1]
+        if self.packed is not None and other.packed is not None:
+            planes = self.packed.planes(), other.packed.planes()
+            packed = PackedResidues.empty((len(planes[0]), *shape))
+            np.concatenate(planes, axis=-1, out=packed.planes())
+
+        def pairs(of_columns: Floats, of_rows: Floats) -> list[Pair]:
+            own, more = of_rows[..., :rows], of_rows[..., rows:]
+            return self.pairs(of_columns, own) + other.pairs(of_columns, more)
+
+        return Answers(shape, lambda count: self.length(count) + other.length(count), packed, pairs)
 
 
 def answers_of(shares: Shared, *, columns: int = 1) -> Answers:

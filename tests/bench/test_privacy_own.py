@@ -11,7 +11,7 @@ from benchmarks.privacy import own_comparer, own_labels, predictions
 from benchmarks.privacy.own_labels import BOUND, Told, counted
 from secfc.comparing.batch import Evaluating
 from secfc.errors import CheatError
-from secfc.field.packing import PackedResidues, pack, to_bytes, unpack
+from secfc.field.packing import PackedResidues, pack, packed_bytes, to_bytes, unpack
 from secfc.field.primes import primes_of
 from secfc.field.residues import reduce
 from secfc.kmeans.plain import Plain
@@ -141,7 +141,7 @@ def shifted(residues, moved):
 
 
 def lying_pairs(number, moved):
-    """Pairs of which in the first round a dealer deals for other masks, or a first evaluator adds to y."""
+    """Pairs of which in the first round a dealer deals for other masks, or an evaluator adds to its part."""
     left = [moved]
 
     def lying(me, planes, rows, block):
@@ -150,11 +150,9 @@ def lying_pairs(number, moved):
         change, send = left.pop(), me.send
 
         def sending(recipient, tag, data):
-            if tag == "decoded":
-                data = shifted(
-                    PackedResidues(shape=(len(me.code.primes), *change.shape), payload=data), change
-                )
-                data = data.payload
+            if tag == "part":
+                part = PackedResidues(shape=(len(me.code.primes), *change.shape), payload=data)
+                data = shifted(part, change).payload
             send(recipient, tag, data)
 
         me.send = sending
@@ -198,6 +196,13 @@ def moved():
     return Lied(ROWS.astype(object), START, 3).sent(ranks, (0, 1, 2))
 
 
+@pytest.mark.parametrize("party", [2, 3])
+def test_an_evaluator_that_does_the_same_is_noticed(monkeypatch, party):
+    monkeypatch.setattr(of_nearest, "pairs", lying_pairs(party, moved()))
+    with pytest.raises(CheatError, match=r"^what holders have sent does not agree with the shares"):
+        Net(ROWS, START, 3, max_iter=1).run()
+
+
 def test_a_real_dealer_can_send_rows_to_sets_and_nobody_notices(monkeypatch):
     moving = moved()
     monkeypatch.setattr(of_nearest, "pairs", lying_pairs(1, moving))
@@ -207,10 +212,18 @@ def test_a_real_dealer_can_send_rows_to_sets_and_nobody_notices(monkeypatch):
     net.assert_as(expected, *net.run())
 
 
-def test_a_first_evaluator_that_passes_on_other_numbers_is_noticed(monkeypatch):
-    monkeypatch.setattr(of_nearest, "pairs", lying_pairs(2, moved()))
+@pytest.mark.parametrize("at", [0, 3 * 12], ids=["a value", "a squared size"])
+def test_a_first_evaluator_that_passes_on_other_numbers_is_noticed(at):
+    told = []
+
+    def carry(sender, recipient, place, data):
+        if place.tag != "decoded" or told:
+            return data
+        told.append(place)
+        return bytes([*data[:at], data[at] ^ 1, *data[at + 1 :]])
+
     with pytest.raises(CheatError, match=r"^what holders have sent does not agree with the shares"):
-        Net(ROWS, START, 3, max_iter=1).run()
+        Net(ROWS, START, 3, max_iter=1).run(carry=carry)
 
 
 def test_a_real_holder_cannot_do_the_same_where_no_answer_is_spare():
@@ -220,13 +233,16 @@ def test_a_real_holder_cannot_do_the_same_where_no_answer_is_spare():
     weights = net.code.weights(tuple(range(1, 6)))
 
     def carry(sender, recipient, place, data):
-        if (sender, place.tag) != (5, "answer") or steps not in ([], [place.step]):
+        shape = len(net.code.primes), moving.shape[0], moving.shape[1] + 1  # the last are squared sizes
+        if (sender, place.tag, len(data)) != (5, "answer", packed_bytes(shape)) or steps:
             return data
-        steps[:] = [place.step]
-        changed = PackedResidues(shape=(len(net.code.primes), *moving.shape), payload=bytearray(data))
+        steps.append(place.step)
+        changed = PackedResidues(shape=shape, payload=bytearray(data))
         for plane, weight, p in zip(changed.planes(), weights, net.code.primes, strict=True):
             factor = pow(int(np.ravel(weight)[4]), -1, p)
-            plane[...] = pack((unpack(plane) + (moving * factor % p).astype(np.float64)) % p, p)
+            values = unpack(plane)
+            values[:, :-1] = (values[:, :-1] + (moving * factor % p).astype(np.float64)) % p
+            plane[...] = pack(values, p)
         return changed.payload
 
     with pytest.raises(CheatError, match=r"^what holders have sent does not agree with the shares"):
@@ -265,19 +281,20 @@ def test_a_real_dealer_that_gives_wrong_halves_reads_one_label_from_which_sets_a
     """With wrong halves of lambda a bit b becomes e + (1 - 2 e) b. Here e is a half of all rows but one, and
     -(m - 1) / 2 of that one: the size of the set is 0 if the row is not in it. Other primes tell nothing.
     """
-    halves, opened, real = [], [], of_zero.opening
+    halves, opened, real, honest = [], [], of_zero.opening, of_signs._halves_dealer
 
-    def dealer(me, masks):
+    def dealer(me, masks, shape):
+        if masks.ndim == 3:  # masks of values, not of bits
+            return (yield from honest(me, masks, shape))
         halves.append(1)
-        rest = masks - of_signs._drawn_half(me, me.roles.first, masks.shape)
+        rest = masks - of_signs._drawn_half(me, me.roles.first, shape)
         for at, p in enumerate(me.code.primes):
             if len(halves) == 1:
                 wrong = np.full(12, pow(2, -1, p))
                 wrong[row] = -11 * pow(2, -1, p) % p
                 rest[at] += wrong * (1 - 2 * masks[0].astype(int))
         me.send(me.roles.second, "half", to_bytes(reduce(rest, me.code.moduli), me.code.primes))
-        return
-        yield
+        return None
 
     def noted(me, product):
         found = yield from real(me, product)

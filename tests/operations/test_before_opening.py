@@ -20,7 +20,7 @@ OPENED = {"share", "mask", "bits", "labels", "sizes", "sums", "described"}
 
 HIDDEN = {
     *("piece", "root", "roots", "refused", "refusals", "value", "turned", "all turned"),
-    *("hidden", "hidden opened", "answer", "decoded", "gates", "half", "has bits"),
+    *("hidden", "hidden opened", "answer", "decoded", "gates", "half", "part", "has bits"),
     *("anchor", "coin", "fold", "fold 0 opened", "line", "offsets", "accepted"),
 }
 """Those of all others: dealt, under masks, or coins. Numbers at the end of a tag are left out."""

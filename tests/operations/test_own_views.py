@@ -65,8 +65,7 @@ def adds_and_asks(me, labels, before, of):
 
 
 def assigns(me, sums, sizes, of):
-    full, products = tuple(range(sizes.size)), (yield from reduced(me, sizes.reshape(-1, 1) * sizes))
-    means = Sums(sums=sums, sizes=sizes, products=products, full=full)
+    means = Sums(sums=sums, sizes=sizes, full=tuple(range(sizes.size)))
     return (yield from nearest(me, means, of, k=sizes.size))
 
 
@@ -82,8 +81,8 @@ def moves(me, before, after):
 
 
 def refills(me, labels, sums, sizes, of):
-    full, products = tuple(range(labels.shape[0] - 1)), sizes.reshape(-1, 1) * sizes
-    means = Sums(sums=sums, sizes=sizes, products=products, full=full)
+    full = tuple(range(labels.shape[0] - 1))
+    means = Sums(sums=sums, sizes=sizes, full=full)
     return (yield from refilled(me, labels, means, of, [len(full)]))
 
 
@@ -97,8 +96,7 @@ def chooses(me, norms, closest, drawn, of):
 
 
 def scores(me, labels, sums, sizes, of):
-    products = yield from reduced(me, sizes.reshape(-1, 1) * sizes)
-    means = Sums(sums=sums, sizes=sizes, products=products, full=(0, 1))
+    means = Sums(sums=sums, sizes=sizes, full=(0, 1))
     norms, weights = (yield from reduced(me, of.norms)), np.ones(of.m, dtype=np.int64)
     return (yield from scores_of(me, labels, means, of, norms, weights, [SCORE, INERTIA]))
 

@@ -16,7 +16,7 @@ from operations.own_net import parties_of, play
 from secfc.field.packing import pack_canonical, unpack
 from secfc.field.primes import Prime
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.operations import masked, nearest, opening
+from secfc.operations import masked, nearest, opening, weighed
 from secfc.operations import signs as of_signs
 from secfc.operations.beginning import plus_plus
 from secfc.operations.checking import check
@@ -55,7 +55,7 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(random_sharings, "LEAST", 0)
     monkeypatch.setattr(Party, "together", together)
     monkeypatch.setattr(Party, "keys", keys)
-    for module in (masked, of_signs):
+    for module in (masked, of_signs, weighed):
         monkeypatch.setattr(module, "ResidueStream", lambda key, kernels: key)
     for module in (nearest, of_signs, plus_plus, opening):
         monkeypatch.setattr(module, "hidden_signs", signs)

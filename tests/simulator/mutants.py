@@ -130,9 +130,9 @@ MUTANTS = (
     ),
     Mutant(
         "ties to the higher number",
-        "secfc.operations.nearest",
-        "Planes(directions=direction * -2, offsets=offsets)",
-        "Planes(directions=direction * -2, offsets=offsets - 1)",
+        "secfc.operations.weighed",
+        "drawn - matmul(_matrix(of_squares), masks, me.code.moduli)",
+        "drawn - matmul(_matrix(of_squares), masks, me.code.moduli) + 1",
     ),
     Mutant(
         "sums without weights",

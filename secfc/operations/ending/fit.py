@@ -45,18 +45,19 @@ def scores_of(
     me: Party, labels: Shared, of: Sums, rows: Rows, norms: Shared, weights: Ints, spares: Sequence[int]
 ) -> Generator[None, None, Shared]:
     """The same as [X], shape (spares,), with segments to be added up; `norms` are [|f|^2], shape (m,)."""
-    k, width, every = labels.shape[0], rows.width, np.arange(labels.shape[0])
+    k, width = labels.shape[0], rows.width
     each = weighted(labels, weights)
     wide = [
         rows.sums(each).reshape(k * width),
         (of.sizes.reshape(k, 1) * of.sums).reshape(k * width),
         (each @ norms.reshape(rows.m, 1)).reshape(k),
         (of.sums * of.sums).sum(1),
+        of.sizes * of.sizes,
     ]
     found = yield from reduced(me, joined(wide, 0))
     sums, scaled = (found[at : at + k * width].reshape(k, width) for at in (0, k * width))
-    squares, of_means = found[2 * k * width : -k], found[-k:]
-    total = of.products[every, every] * squares - (sums * scaled).sum(1) * 2 + each.sum(1) * of_means
+    squares, of_means, of_sizes = (found[2 * k * width + at * k :][:k] for at in range(3))
+    total = of_sizes * squares - (sums * scaled).sum(1) * 2 + each.sum(1) * of_means
     sums_of_squares = yield from reduced(me, total)
     weight = yield from _reciprocals(me, of.sizes, int(weights.sum()), spares)
     return (yield from reduced(me, (weight * sums_of_squares).sum(1)))

@@ -179,8 +179,8 @@ def _most_shared_bytes(job: Job, rows: int, primes: int) -> int:
     ending = max(most_looked_up(job.k, weight), starts * (starts - 1) // 2, 2 * starts)
     numbers = max(rows, most_numbers(job, rows), min(ending, rows_at_once(2, primes)))
     of_rows = min(BLOCK // primes, rows * (job.width + 1)) + job.width + 1
-    of_pairs = pairs * (2 * job.width + 3)
-    values = max(of_rows, LEAST, 2 * job.k * max(rows, job.width + 1), of_pairs, 2 * starts)
+    of_pairs = 2 * pairs * job.width
+    values = max(of_rows, LEAST, 2 * job.k * max(rows, job.width + 2), of_pairs, 2 * starts)
     if job.method.init == "k-means++":
         numbers = max(numbers, most_compared(job.k, rows, primes))
         values = max(values, most_dealt(job.k))
@@ -197,8 +197,8 @@ def _most_shared_bytes(job: Job, rows: int, primes: int) -> int:
 def most_held_bytes(job: Job, rows: int, primes: int) -> int:
     """Upper bound of the bytes of one sender that a party holds until it comes to their steps.
 
-    Parties that compare wait for each other. Another one may be behind by a `WINDOW`, which are 32 iterations
-    of eight steps. In each it is sent shares of the new sets, an eighth of the largest message.
+    Parties that compare wait for each other. Another one may be behind by a `WINDOW`, which are 28 iterations
+    of nine steps. In each it is sent shares of the new sets, an eighth of the largest message.
     """
     largest = max(most_step_bytes(job, rows, primes), most_report_bytes(job, rows, primes))
     return _AHEAD * largest + WINDOW * _A_STEP * OVERHEAD
