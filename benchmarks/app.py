@@ -92,6 +92,11 @@ _command(
     cases="--cases 10000,50,8,5,1,2",
 )
 _command(
+    "timeline",
+    "Letters of an iteration with labels, by role: bytes, and what waits for what.",
+    cases="--cases 10000,50,8,5,1,2",
+)
+_command(
     "protections",
     "Costs of the margin in Q, the range check and the server's signatures in an iteration and a sharing.",
     cases="--cases 20000,50,8,11,4,2",
@@ -126,20 +131,6 @@ def owners(
         chosen = tuple(_numbers("owners", counts))
     size = QUICK_BASE if quick else BASE
     show_rows("owners", measure_owners(base=size, owners=chosen, precision=precision), as_json)
-
-
-@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks starts --quick")
-def starts(
-    as_json: Json = False,
-    quick: Quick = False,
-    data_dir: Annotated[
-        Path | None, typer.Option(envvar="SECFC_DATA", help="Folder with the data files of papers.")
-    ] = None,
-) -> None:
-    """How well starts end on ten data sets, and what a start by k-means++ costs in iterations."""
-    from benchmarks.costs.starts import measure_starts
-
-    show_rows("starts", measure_starts(data_dir, quick=quick), as_json)
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks engines --quick")

@@ -82,11 +82,11 @@ _OF_ROUNDS = {"Step", "StepNotice", "StepReport"}
 """Types of messages of which the first one of a round begins it."""
 
 
-def carried(setup: Setup) -> dict[int, Carried]:
+def carried(setup: Setup, clock: list[int] | None = None) -> dict[int, Carried]:
     """Run in one process, messages in order of arrival. Results are by round, 0 before the first question.
 
     Times are counted in legs, which are messages to or from the coordinator, one after another. An extra
-    round after the last one has the time when all had ended.
+    round after the last one has the time when all had ended. The first number of `clock` is the time.
     """
     job, roles = setup.job, roles_of(setup)
     parties: list[Server | Client] = [roles.server, *roles.clients]
@@ -112,6 +112,8 @@ def carried(setup: Setup) -> dict[int, Carried]:
         send(client.start())
     while post:
         now, _, message, data = heapq.heappop(post)
+        if clock is not None:
+            clock[0] = now
         role = parties[message.recipient]
         send(role.receive(decode(data, k=job.k, session=roles.session, most=role.sizes.most_bytes)))
     found[asked + 1] = Carried(defaultdict(int), now)

@@ -91,6 +91,12 @@ def _lines(row: Values) -> str:
     return f"{row['delay_ms']:g} ms, {row['mbit']:g} Mbit/s, {row['loss']:.1%} lost"
 
 
+def _line_of_time(row: Values) -> str:
+    """From leg to leg, two legs a character."""
+    before, after = int(row["begins"]) // 2, -(-int(row["ends"]) // 2)
+    return "·" * before + "━" * (after - before)
+
+
 _PARTS = {
     "before": "all before iterations",
     "first": "the first iteration",
@@ -119,13 +125,6 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("sealing", lambda row: f"{row['sealing_share']:.1%}"),
         TableColumn("opening", lambda row: f"{row['opening_ratio']:.1%}"),
         _number("in Lloyd iterations", "plaintext_ratio", 1),
-    ),
-    "starts": (
-        _plain("data", "name"),
-        TableColumn("m x d, k", lambda row: f"{row['m']:,} x {row['d']}, {row['k']}"),
-        *(_number(name, name, 3) for name in ("random", "plain", "greedy")),
-        _number("scikit-learn", "sklearn", 3),
-        _number("start, in iterations", "iterations", 1),
     ),
     "owners": (
         _plain("cost", "cost"),
@@ -169,6 +168,15 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("legs", lambda row: f"{row['legs']:g}"),
         _bytes("busiest line", "line_bytes"),
         *(_over(rate, at) for at, rate in enumerate(("10 Mbit/s", "100 Mbit/s", "1 Gbit/s"))),
+    ),
+    "timeline": (
+        _plain("from", "sender"),
+        _plain("letter", "tag"),
+        _plain("messages", "messages"),
+        _bytes("bytes", "bytes"),
+        TableColumn("legs", lambda row: f"{row['begins']} to {row['ends']}"),
+        TableColumn("", _line_of_time),
+        *setting_columns(),
     ),
     "membership": (
         *setting_columns(),
@@ -229,10 +237,10 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
 TITLES = {
     "iteration": "One iteration beside scikit-learn's on the pooled rows, one thread",
     "sharing": "Sharing: rows in, sealed shares for n clients out, per core",
-    "starts": "Starts: inertia at the end over the least, and the cost of k-means++",
     "owners": "Owners of ten rows each and a committee, in one process",
     "runs": "Whole runs beside n + 1 plaintext runs from the same start",
     "links": "Seconds over slow lines",
+    "timeline": "What is sent in an iteration with labels",
     "membership": "Whole runs with membership privacy beside the same without",
     "protections": "What the margin in Q, the range check and signatures cost, one thread",
     "labels": "Whole iterations with each disclosure, all parties, one thread",

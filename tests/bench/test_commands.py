@@ -14,7 +14,7 @@ from benchmarks.costs.tables import TABLES, TITLES
     "arguments",
     [
         ("iteration", "--cases", "300,6,3,5,1,2"),
-        *((name, "--quick") for name in ("sharing", "protections", "links", "owners")),
+        *((name, "--quick") for name in ("sharing", "protections", "links", "timeline", "owners")),
     ],
     ids=lambda arguments: arguments[0],
 )
