@@ -20,7 +20,7 @@ def peak(rounds):
     return found
 
 
-def test_parties_hold_no_more_in_twelve_rounds_than_in_three():
+def test_parties_hold_no_more_in_six_rounds_than_in_two():
     peak(1)  # what is loaded or cached once
-    few, many = peak(3), peak(12)
+    few, many = peak(2), peak(6)
     assert many < 1.02 * few
