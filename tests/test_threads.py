@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 import secfc
 from secfc.crypto import handshake
 from secfc.crypto.identity import Identity
-from secfc.drivers import in_process, post
+from secfc.drivers import in_process
 from secfc.drivers.setup import Setup
 from secfc.kernels import threads
 from secfc.kernels.threads import Threads, cores, parts
@@ -38,7 +38,7 @@ def small_pieces(monkeypatch):
     """A few rows are enough work for several threads, in many pieces."""
     monkeypatch.setattr(threads, "LEAST", 1)
     for module, name, value in (
-        (post, "LEAST", 1),
+        (in_process, "LEAST", 1),
         (in_range, "_BLOCK_ROWS", 32),
     ):
         monkeypatch.setattr(module, name, value)
