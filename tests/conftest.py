@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -90,6 +91,23 @@ def postgres(postgres_server, monkeypatch):
     for name, value in postgres_server.environment.items():
         monkeypatch.setenv(name, value)
     return postgres_server
+
+
+@pytest.fixture
+def closed_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The test opens SQLite connections, and has closed them all at its end. Python 3.13 warns of others."""
+    opened, connect = [], sqlite3.connect
+
+    def noted(*given: object, **named: object) -> sqlite3.Connection:
+        opened.append(connect(*given, **named))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    yield
+    assert opened
+    for one in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            one.execute("SELECT 1")
 
 
 @pytest.fixture

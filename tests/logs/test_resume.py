@@ -15,7 +15,7 @@ from support.restarting import KINDS, Restarting, assert_same, forget_last
 from support.sweeps import sweep, tries
 
 from secfc.agreement.logs import run_log
-from secfc.agreement.logs.run_log import RunLog
+from secfc.agreement.logs.run_log import InUseError, RunLog
 from secfc.drivers.in_process import run_in_process
 from secfc.errors import StorageError, TooManyFaultsError
 from secfc.protocol.job.limits import Limits
@@ -131,6 +131,17 @@ def test_a_log_that_lacks_what_the_coordinator_has_is_an_error(setup_of, stopped
     log.commit()
     log.close()
     assert_lost(run, "entries are missing from its log")
+
+
+@pytest.mark.usefixtures("closed_connections")
+def test_a_log_that_is_open_or_no_database_is_refused(tmp_path):
+    log = RunLog.begin(tmp_path / "open.log", {})
+    with pytest.raises(InUseError, match="another process has it open"):
+        RunLog.resume(tmp_path / "open.log")
+    log.close()
+    (tmp_path / "text.log").write_text("no database at all, but long enough to have a header " * 20)
+    with pytest.raises(StorageError, match=r"text\.log: SQLITE_NOTADB"):
+        RunLog.resume(tmp_path / "text.log")
 
 
 def test_without_a_log_a_party_cannot_go_on(setup_of, stopped, tmp_path):

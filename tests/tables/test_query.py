@@ -186,6 +186,7 @@ def test_a_query_that_cannot_be_used_changes_nothing_and_shows_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["a.db"]
 
 
+@pytest.mark.usefixtures("closed_connections")
 def test_a_file_that_is_no_database_is_refused(tmp_path):
     (tmp_path / "a.db").write_text("no database at all, but long enough to have a header " * 20)
     with pytest.raises(secfc.DataError, match=r"a\.db: the database cannot be opened \(SQLITE_NOTADB\)$"):

@@ -216,9 +216,13 @@ def delete(path: Path) -> None:
 def _connect(path: Path) -> sqlite3.Connection:
     # The first transaction locks the file until it is closed. Then SQLite makes no file of shared memory.
     database = sqlite3.connect(path, timeout=0.0, isolation_level=None, check_same_thread=False)
-    database.execute("PRAGMA locking_mode=EXCLUSIVE")
-    database.execute("PRAGMA journal_mode=WAL")
-    database.execute("PRAGMA synchronous=FULL")
+    try:
+        database.execute("PRAGMA locking_mode=EXCLUSIVE")
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=FULL")
+    except sqlite3.Error:
+        database.close()
+        raise
     return database
 
 

@@ -56,7 +56,11 @@ def ask_sqlite(path: Path, query: str, *, name: str) -> pa.Table:
 
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        connection.execute("SELECT count(*) FROM sqlite_schema")  # fails here if it is not a database
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_schema")  # fails here if it is not a database
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     sqlalchemy = _sqlalchemy()
