@@ -17,6 +17,7 @@ from secfc.tables.sources.text_format import DecimalMark, Encoding, Separator, T
 from secfc.tables.toml_file import FileSchema, ListOf, TableOf, TomlFile
 
 _A_DATE = date(2000, 12, 31)  # a format that gives it back has year, month and day
+_ITS_DAYS_AGAIN = date(2028, 12, 31)  # its year has the same calendar, so only the year is written otherwise
 
 
 class RowsSchema(FileSchema):
@@ -69,7 +70,9 @@ def own_form(file: TomlFile, data: RowsSchema, folder: Path, *, site: Path | Non
     if data.sheet is not None and kind != ".xlsx":
         raise fault("data.sheet: only of an .xlsx file", "sheet")
     for name, form in data.dates.items():
-        if iso_date(_A_DATE.strftime(form), form) != str(_A_DATE):
+        written = _A_DATE.strftime(form)
+        # Python will refuse to read a day without a year, and warns of it now. So such a format is not tried.
+        if written == _ITS_DAYS_AGAIN.strftime(form) or iso_date(written, form) != str(_A_DATE):
             raise fault(f"data.dates.{name}: a format such as %d.%m.%Y is needed", "dates", name)
     columns = {normal(agreed): normal(own) for agreed, own in data.columns.items()}
     if len(set(columns.values())) < len(columns):

@@ -285,6 +285,8 @@ def test_everything_wrong_is_told_by_party_file_column_and_row_without_a_value(f
         ("88.42", '"88.42"', "11: data.factors.creatinine: a number is needed"),
         ('"%d.%m.%Y"', '"DD.MM.YYYY"', "21: data.dates.admitted: a format such as %d.%m.%Y is needed"),
         ('"%d.%m.%Y"', '"%d.%m."', "21: data.dates.admitted: a format such as %d.%m.%Y is needed"),
+        ('"%d.%m.%Y"', '"%a %d.%m."', "21: data.dates.admitted: a format such as %d.%m.%Y is needed"),
+        ('"%d.%m.%Y"', '"%d.%d.%Y"', "21: data.dates.admitted: a format such as %d.%m.%Y is needed"),
         ('"?", "-9"', "-9", "3: data.na[1]: a text is needed"),
         ('ja = "1"', "ja = 1", "17: data.values.ventilated.ja: a text is needed"),
         ("na =", 'sheet = "2"\nna =', "3: data.sheet: only of an .xlsx file"),

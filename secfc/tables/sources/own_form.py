@@ -1,6 +1,7 @@
 """A party's rows in its own form: other names, units and texts than those that are agreed."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -129,7 +130,7 @@ def iso_date(text: str, form: str) -> str:
     """A date as 1950-01-31. A text of another format is left as it is, and refused where dates are read."""
     try:
         return datetime.strptime(text, form).date().isoformat()
-    except ValueError:
+    except (ValueError, re.error):  # the second: a format that has a part twice
         return text
 
 
