@@ -144,6 +144,13 @@ class TestFile:
         assert len(Ledger.read(path, KEY).openings) == 2
         assert asked(path, "b", {"age": cell(*range(22))}) == {"age"}
 
+    def test_a_cell_without_rows_stays_without_rows(self, path):
+        """Of the first cluster this site has no row, and of each column two values are missing."""
+        labels, columns = 1 + np.arange(40) % 2, {}
+        for at in range(8):
+            columns[f"column {at}"] = cells(np.where(np.arange(40) // 2 == at, -1, labels), 3)
+        assert asked(path, "a", columns) == asked(path, "b", columns) == set()
+
     def test_of_two_runs_at_once_one_sees_the_other(self, path):
         context = get_context("spawn")
         with context.Pool(2) as pool:

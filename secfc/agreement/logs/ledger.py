@@ -240,4 +240,5 @@ def _hex(cell: Bools) -> str:
 
 
 def _of_hex(cell: str, size: int) -> Bools:
-    return np.unpackbits(np.frombuffer(bytes.fromhex(cell), dtype=np.uint8), count=size).astype(np.bool_)
+    octets = bytes.fromhex(cell).ljust(-(-size // 8), b"\0")  # of no bytes NumPy makes bits at random
+    return np.unpackbits(np.frombuffer(octets, dtype=np.uint8), count=size).astype(np.bool_)
