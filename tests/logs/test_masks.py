@@ -238,6 +238,8 @@ CHECKS = {"sharing.codewords", "operations.checking.coins"}
 def purposes_of(job):
     """Modules that draw in a run of a job."""
     purposes = COMPARED if job.comparers else CODED
+    if job.comparers and job.k > 1:
+        purposes = purposes | {"operations.weighed"}
     if job.opened.noise is not None:
         purposes = purposes | {"operations.ending.noise"}
     if job.hides_start:
