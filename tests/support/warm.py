@@ -12,6 +12,7 @@ import gc
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -162,8 +163,10 @@ def address():
     """The socket of the server that forks. Starts a server if there is none."""
     if ADDRESS in os.environ:
         return os.environ[ADDRESS]
-    folder = tempfile.TemporaryDirectory(prefix="warm-")
-    path = str(Path(folder.name) / "s")
+    # Not a TemporaryDirectory: since Python 3.13 a process that multiprocessing forks drops what is
+    # registered for its exit, and such an object deletes its folder when it is dropped.
+    folder = tempfile.mkdtemp(prefix="warm-")
+    path = str(Path(folder) / "s")
     process = subprocess.Popen(
         [sys.executable, "-P", __file__, path],
         stdin=subprocess.PIPE,
@@ -177,7 +180,7 @@ def address():
         process.stdin.close()
         process.stdout.close()
         process.wait()
-        folder.cleanup()
+        shutil.rmtree(folder)
 
     atexit.register(end)
     return path
