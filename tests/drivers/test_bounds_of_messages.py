@@ -14,9 +14,11 @@ def parties(setup_of, tmp_path, monkeypatch):
     """Coordinator and parties of a run that begins, of few rows."""
     monkeypatch.setattr("secfc.protocol.messages.accepted.MAX_ROWS", 99)
     made = Restarting(setup_of(disclosure="labels"), tmp_path)
-    made.coordinator = made._coordinator(made._log())
+    log = made._log()
+    made.coordinator = made._coordinator(log)
     made.parties[2].open(made.run_id)
-    return made
+    yield made
+    log.close()
 
 
 def takers_of(kind, made):

@@ -110,6 +110,8 @@ def test_a_flare_job_for_an_interrupted_run_is_exported_while_the_store_is_away(
     made = closed_clinics(tmp_path)
     machines = Machines(made.committee(made.agreement), {11: "coordinator before"}, keep=())
     assert machines.start().interrupted
+    for name in machines.sites:
+        machines.kill(name)
     (tmp_path / "kit").mkdir()
     (tmp_path / "logs").rename(tmp_path / "kit" / LOGS)
     made.member("west").close([7])

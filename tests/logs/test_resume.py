@@ -159,6 +159,7 @@ def test_who_was_lost_stays_so_when_the_coordinator_goes_on(setup_of, tmp_path, 
     assert run.run() == 3
     outcome = run.outcome()
     (lost,) = run.coordinator.lost
+    run.kill(setup.parties[lost - 1])  # it waits with its log for a call
     assert outcome.faults.absent + outcome.faults.left_out == (lost,)
     if not outcome.faults.left_out:
         assert_same_labels(outcome, run_in_process(setup), without=lost)
