@@ -19,6 +19,7 @@ from secfc.kmeans.program import lloyd
 from secfc.operations import nearest as of_nearest
 from secfc.operations import opening as of_zero
 from secfc.operations import signs as of_signs
+from secfc.operations import weighed as of_weighed
 from secfc.operations.nearest import pairs, plain_nearest, plain_pairs
 
 
@@ -210,6 +211,44 @@ def test_a_real_dealer_can_send_rows_to_sets_and_nobody_notices(monkeypatch):
     expected = clear(START, 3, moving=moving)
     assert expected.labels.tolist() != clear(START, 3).labels.tolist()
     net.assert_as(expected, *net.run())
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_whether_the_run_ends_tells_a_dealer_that_gives_wrong_halves_whether_it_guessed_a_size(
+    monkeypatch, more
+):
+    """A half of r of set 1 that is 1 more makes u less by N + s of set 0, and so it makes its mask less."""
+    start, row, rounds = START % 2, 5, []
+    guess = int((one_round(start) == 0).sum()) + more
+    honest, masks = of_signs._halves_dealer, of_weighed._new_masks
+
+    def dealer(me, numbers, shape):
+        if numbers.ndim == 3:  # masks of values, not of bits
+            rounds.append(1)
+        if numbers.ndim == 3 and len(rounds) == 2:
+            wrong = numbers.copy()
+            wrong[:, 1, row] += 1
+            return (yield from honest(me, wrong, shape))
+        return (yield from honest(me, numbers, shape))
+
+    def new_masks(me, both, shape):
+        found = masks(me, both, shape)
+        if len(rounds) != 2:
+            return found
+        changed = np.zeros((len(me.code.primes), 1, 12))
+        changed[:, 0, row] = both[:, 0, -1] + guess**2
+        residues = unpack(found.planes()) - changed
+        return of_weighed._packed(me, residues, shape)
+
+    monkeypatch.setattr(of_signs, "_halves_dealer", dealer)
+    monkeypatch.setattr(of_weighed, "_new_masks", new_masks)
+    net = Net(ROWS, start, 2, max_iter=2)
+    if not more:
+        net.assert_as(in_the_clear(ROWS, start, 2, max_iter=2), *net.run())
+    else:
+        with pytest.raises(CheatError, match=r"^what holders have sent does not agree with the shares"):
+            net.run()
+    assert len(rounds) > 1
 
 
 @pytest.mark.parametrize("at", [0, 3 * 12], ids=["a value", "a squared size"])
