@@ -65,6 +65,12 @@ class CompiledKernels(VectorisedKernels):
             raise ValueError("masks do not fit the residues")
         _loops.add_masks(packed, masks, p)
 
+    def add_pairs(self, weights: Floats, values: Floats, p: int, packed: Bytes) -> None:
+        (count, k), rows = weights.shape, values.shape[2]
+        if values.shape[:2] != (count, k) or packed.shape != (k * (k - 1) // 2, 3 * rows):
+            raise ValueError("values or residues do not fit the weights")
+        _loops.add_pairs(weights, values, p, packed)
+
     def digits(self, packed: Bytes, radix: MixedRadix) -> Shares:
         count, columns, octets = packed.shape
         if count != len(radix.primes) or octets % 3:

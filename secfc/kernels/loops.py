@@ -172,6 +172,28 @@ def affine(shares, start, matrix, constant, p, out):
             _pack(sums[h, :b], p, out[h, 3 * low : 3 * (low + b)])
 
 
+@loop(void(given(float64, 2), given(float64, 3), int64, array(uint8, 2)))
+def add_pairs(weights, values, p, packed):
+    """Add sums of weights[t, a] values[t, b] - weights[t, b] values[t, a] to the residues of pairs a < b."""
+    count, k, rows = values.shape
+    room = np.empty(BLOCK)
+    for low in range(0, rows, BLOCK):
+        end, pair = min(low + BLOCK, rows), 0
+        total = room[: end - low]
+        for a in range(k):
+            for b in range(a + 1, k):
+                part = packed[pair, 3 * low : 3 * end]
+                for i in range(total.size):
+                    total[i] = float64(_word(part, i))
+                for t in range(count):
+                    x, y = values[t, a, low:end], values[t, b, low:end]
+                    u, v = weights[t, a], weights[t, b]
+                    for i in range(total.size):
+                        total[i] += u * y[i] - v * x[i]
+                _pack(total, p, part)
+                pair += 1
+
+
 @njit(**OPTIONS)
 def _dots(weights, x, y):
     """Sums of four rows of weights times each of two rows of shares. Integers may be added in any order."""

@@ -1,5 +1,7 @@
 """The kernels as NumPy expressions, for small jobs and if nothing can be compiled."""
 
+from itertools import combinations
+
 import numpy as np
 
 from secfc.field.array_types import Floats, Ints, Shares
@@ -106,6 +108,16 @@ class VectorisedKernels:
         for start in range(0, packed.size, step):
             part = slice(start, min(start + step, packed.size))
             packed[part] = pack(reduce(unpack(packed[part]) + unpack(masks[part]), p), p)
+
+    def add_pairs(self, weights: Floats, values: Floats, p: int, packed: Bytes) -> None:
+        """Add ``sum_t w_ta v_tb - w_tb v_ta`` of pairs a < b to packed residues below p, in place.
+
+        Reduced weights have shape (T, k), reduced values (T, k, rows), and the residues (pairs, 3 * rows).
+        """
+        for of_pair, (a, b) in zip(packed, combinations(range(weights.shape[1]), 2), strict=True):
+            total = unpack(of_pair)
+            total += weights[:, a] @ values[:, b] - weights[:, b] @ values[:, a]
+            of_pair[...] = pack(reduce(total, p), p)
 
     def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
         """Write the weighted sum of R answers, as packed residues, if they are residues.

@@ -16,7 +16,7 @@ from secfc.crypto.keystream import ResidueStream
 from secfc.errors import MessageError
 from secfc.field.array_types import Floats
 from secfc.field.packing import PackedResidues, packed_bytes, unpack
-from secfc.field.residues import reduce
+from secfc.field.residues import matmul
 from secfc.kernels.interface import Bytes
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import decoded_sum
@@ -41,10 +41,14 @@ class Answered:
     answers: Answers
     held: PackedResidues | None = field(repr=False)
 
-    def residues(self, moduli: Floats) -> Floats:
-        """What is held as reduced residues, shape (P, columns, rows)."""
+    def combined(self, factors: Floats, moduli: Floats) -> Floats:
+        """Combinations of what is held of the columns, reduced, shape (P, combinations, rows).
+
+        Coefficients, shape (1, combinations, columns), are below 2**22 in magnitude, so canonical residues
+        are as good as reduced ones: 128 products are 8.9984e15 at most, below 2**53.
+        """
         assert self.held is not None
-        return reduce(unpack(self.held.planes()), moduli)
+        return matmul(factors, unpack(self.held.planes()), moduli)
 
 
 def masked(me: Party, answers: Answers) -> Generator[None, None, Masked]:

@@ -60,21 +60,20 @@ def plain_nearest(of_pairs: Objects, full: Sequence[int], *, m: int) -> Labels:
 
 def nearest(me: Party, of: Sums, rows: Rows, *, k: int) -> Generator[None, None, Shared]:
     """The new sets, shape (k, m), of all rows, block by block."""
-    full, m = of.full, rows.m
-    parts = [me.public(np.zeros((1, m), dtype=np.int64))] * k
+    full, m, primes = of.full, rows.m, me.code.primes
     if len(full) == 1:
-        parts[full[0]] = parts[full[0]] + 1
-        return joined(parts, 0)
-    planes, won = (yield from planes_of(me, of)), list[Shared]()
-    step = rows_at_once(len(full), len(me.code.primes))
+        return me.public(np.repeat(np.arange(k)[:, np.newaxis] == full[0], m, axis=1).astype(np.int64))
+    planes = yield from planes_of(me, of)
+    found = np.zeros((len(primes), k, m)) if me.holds else None  # blocks to join would take as much again
+    step = rows_at_once(len(full), len(primes))
     for start in range(0, m, step):
-        found = yield from pairs(me, planes, rows, slice(start, min(start + step, m)))
-        won.append((yield from shared_bits(me, (yield from hidden_signs(me, found, wins(len(full)))))))
-    of_all = joined(won, 1)
-    for at, h in enumerate(full[:-1]):
-        parts[h] = of_all[at : at + 1]
-    parts[full[-1]] = 1 - of_all.sum(0).reshape(1, m)
-    return joined(parts, 0)
+        block = slice(start, min(start + step, m))
+        of_pairs = yield from pairs(me, planes, rows, block)
+        won = yield from shared_bits(me, (yield from hidden_signs(me, of_pairs, wins(len(full)))))
+        sets = joined([won, 1 - won.sum(0).reshape(1, -1)], 0)
+        if found is not None and sets.residues is not None:
+            found[:, list(full), block] = sets.residues
+    return Shared(primes, (k, m), found)
 
 
 @dataclass(frozen=True, kw_only=True)

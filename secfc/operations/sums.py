@@ -119,7 +119,7 @@ def changes(me: Party, before: Shared, after: Shared) -> Shared:
     Else it is 0 with a probability below 2^-140. The last set counts too: rows that were drawn are alone in
     first sets, and others in none.
     """
-    return combined(me, b"moved", (after - before).reshape(-1))
+    return combined(me, b"moved", (after.modulo_first() - before.modulo_first()).reshape(-1))
 
 
 def public_sets(me: Party, labels: Labels, k: int) -> Generator[None, None, Shared]:

@@ -16,13 +16,15 @@ are checked too: whether u is right with a wrong v depends on N.
 """
 
 from collections.abc import Generator
+from math import prod
 
 import numpy as np
 
 from secfc.crypto.keystream import ResidueStream
+from secfc.errors import MessageError
 from secfc.field.array_types import Floats
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, from_bytes, packed_bytes, to_bytes, unpack
-from secfc.field.residues import matmul, reduce
+from secfc.field.packing import PackedResidues, packed_bytes, unpack
+from secfc.field.residues import reduce
 from secfc.operations.masked import Answered, Masked
 from secfc.operations.signs import halves
 from secfc.protocol.parties.inbox import Wait
@@ -55,48 +57,47 @@ def _residues(me: Party, held: PackedResidues) -> Floats:
     """V and N, or their masks. Of N equal segments were added up."""
     inverse = np.array([float(pow(me.code.ell, -1, p)) for p in me.code.primes]).reshape(-1, 1)
     found = reduce(unpack(held.planes()), me.code.moduli)
-    found[..., -1] *= inverse
-    return reduce(found, me.code.moduli)
-
-
-def _matrix(weights: Floats) -> Floats:
-    """From v of sets to w_a v_b - w_b v_a of pairs, shape (P, pairs, k); weights have shape (P, k, 1)."""
-    primes, k, _ = weights.shape
-    first, second = np.triu_indices(k, 1)
-    pairs = np.arange(first.size)
-    found = np.zeros((primes, first.size, k))
-    found[:, pairs, second] = weights[:, first, 0]
-    found[:, pairs, first] = -weights[:, second, 0]
+    found[..., -1] = reduce(found[..., -1] * inverse, me.code.moduli[..., 0])
     return found
 
 
-def _drawn(me: Party, other: int, evaluator: int, shape: tuple[int, int, int]) -> Floats:
+def _drawn(me: Party, other: int, evaluator: int) -> ResidueStream:
     """An evaluator's half of c, which the dealer knows."""
-    stream = ResidueStream(me.keys(other, f"{_WEIGHED} {evaluator}").key(_WEIGHED, 0), me.kernels)
-    drawn = np.empty((shape[0], shape[1], BYTES_PER_RESIDUE * shape[2]), dtype=np.uint8)
-    stream.fill(drawn, me.code.primes)
-    return reduce(unpack(drawn), me.code.moduli)
+    return ResidueStream(me.keys(other, f"{_WEIGHED} {evaluator}").key(_WEIGHED, 0), me.kernels)
 
 
-def _packed(me: Party, residues: Floats, shape: tuple[int, int, int]) -> PackedResidues:
-    return PackedResidues(payload=to_bytes(reduce(residues, me.code.moduli), me.code.primes), shape=shape)
+def _add_pairs(me: Party, terms: list[tuple[Floats, Floats]], found: PackedResidues) -> None:
+    """Add w_a v_b - w_b v_a to residues of pairs: w is the last column of what is first in a term."""
+    planes = found.planes()
+
+    def of_prime(at: int) -> None:
+        weights = np.stack([one[at, :, -1] for one, _ in terms])
+        values = np.stack([other[at, :, :-1] for _, other in terms])
+        me.kernels.add_pairs(weights, values, me.code.primes[at], planes[at])
+
+    me.kernels.threads.each(of_prime, range(len(planes)), size=prod(found.shape))
 
 
 def _new_masks(me: Party, both: Floats, shape: tuple[int, int, int]) -> PackedResidues:
-    masks, of_squares = both[..., :-1], both[..., -1:]
-    drawn = sum(_drawn(me, one, one, shape) for one in me.roles.evaluators)
-    return _packed(me, drawn - matmul(_matrix(of_squares), masks, me.code.moduli), shape)
+    found = PackedResidues.empty(shape)
+    first, second = me.roles.evaluators
+    _drawn(me, first, first).fill(found.planes(), me.code.primes)
+    _drawn(me, second, second).add(found.planes(), me.code.primes)
+    _add_pairs(me, [(-both, both)], found)
+    return found
 
 
 def _evaluator(me: Party, both: Floats, half: Floats, shape: tuple[int, int, int]) -> Half:
     first, second = me.roles.evaluators
-    values, squares = both[..., :-1], both[..., -1:]
-    own, rest = _matrix(squares), values if me.number == first else np.zeros_like(values)
-    part = matmul(own, reduce(rest - half[..., :-1], me.code.moduli), me.code.moduli)
-    part -= matmul(_matrix(half[..., -1:]), values, me.code.moduli)
-    part += _drawn(me, me.roles.dealer, me.number, shape)
-    peer = second if me.number == first else first
-    mine = _packed(me, part, shape)
+    is_first, mine = me.number == first, PackedResidues.empty(shape)
+    rest = reduce(both - half, me.code.moduli) if is_first else -half
+    _drawn(me, me.roles.dealer, me.number).fill(mine.planes(), me.code.primes)
+    _add_pairs(me, [(both, rest), (-half, both)], mine)
+    peer = second if is_first else first
     me.send(peer, "part", mine.payload)
     data = (yield Wait("part", (peer,), packed_bytes(shape)))[peer]
-    return _packed(me, part + from_bytes(data, shape[1:], me.code.primes), shape)
+    parts, found = [mine, PackedResidues(payload=data, shape=shape)], PackedResidues.empty(shape)
+    ones = np.ones((shape[0], len(parts)))
+    if me.kernels.weigh([one.planes() for one in parts], ones, me.code.primes, found.planes()) >= 0:
+        raise MessageError("integers that are not below their prime were sent")
+    return found

@@ -1,5 +1,7 @@
 """What a client computes when it answers, in both kernels: equal to each other and to integers."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from support.kernel_samples import (
     Guarded,
     P,
     around,
+    canonicals,
     congruent,
     each_kernels,
     each_modulus,
@@ -100,6 +103,40 @@ class TestAffine:
     def test_only_the_rows_asked_for_are_read_and_written(self, rows: int, before: int, after: int) -> None:
         matrix, constant = reduced("either", (3, 5), P, 1), reduced("either", (3,), P, 2)
         self.assert_exact(reduced("either", (5, rows), P), matrix, constant, P, before, after)
+
+
+class TestAddPairs:
+    def assert_exact(self, weights: Floats, values: Floats, packed: np.ndarray, p: int) -> None:
+        w, v = integers(weights), integers(values)
+        pairs = list(combinations(range(w.shape[1]), 2))
+        sums = [(w[:, [a]] * v[:, b] - w[:, [b]] * v[:, a]).sum(axis=0) for a, b in pairs]
+        expected = (integers(unpack(packed)) + np.array(sums)) % p
+        for kernels in BOTH:
+            out = Guarded(packed.shape)
+            out.array[...] = packed
+            kernels.add_pairs(weights, values, p, out.array)
+            assert np.array_equal(integers(unpack(out.check())), expected)
+
+    @fills
+    @some_moduli
+    @every("rows", ROWS)
+    def test_rows_at_the_edges_of_blocks(self, rows: int, p: int, fill: str) -> None:
+        packed = pack(canonicals(fill, (3, rows), p), p)
+        self.assert_exact(reduced(fill, (2, 3), p, 1), reduced(fill, (2, 3, rows), p), packed, p)
+
+    @each_modulus
+    @every("k", CLUSTERS[1:])
+    def test_any_number_of_sets(self, k: int, p: int) -> None:
+        packed = pack(canonicals("anything", (k * (k - 1) // 2, 11), p), p)
+        self.assert_exact(reduced("either", (1, k), p, 1), reduced("either", (1, k, 11), p), packed, p)
+
+    @every(
+        ("values", "packed"),
+        [((1, 4, 2), (3, 6)), ((2, 3, 2), (3, 6)), ((1, 3, 3), (3, 6)), ((1, 3, 2), (2, 6))],
+    )
+    def test_what_does_not_fit_is_refused(self, values: tuple[int, ...], packed: tuple[int, ...]) -> None:
+        with pytest.raises(ValueError, match="do not fit the weights"):
+            COMPILED.add_pairs(np.zeros((1, 3)), np.zeros(values), P, np.zeros(packed, dtype=np.uint8))
 
 
 class TestRefused:

@@ -131,8 +131,10 @@ MUTANTS = (
     Mutant(
         "ties to the higher number",
         "secfc.operations.weighed",
-        "drawn - matmul(_matrix(of_squares), masks, me.code.moduli)",
-        "drawn - matmul(_matrix(of_squares), masks, me.code.moduli) + 1",
+        "_add_pairs(me, [(-both, both)], found)",
+        "_add_pairs(me, [(-both, both)], found)\n"
+        "    for one, p in zip(found.planes(), me.code.primes, strict=True):\n"
+        "        me.kernels.add_masks(one.reshape(-1), np.tile(np.uint8([1, 0, 0]), one.size // 3), p)",
     ),
     Mutant(
         "sums without weights",

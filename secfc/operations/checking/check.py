@@ -20,7 +20,7 @@ from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.field.packing import from_bytes, size_of, to_bytes
-from secfc.field.residues import matmul, reduce
+from secfc.field.residues import reduce
 from secfc.operations.checking.coins import Tossed, Tosses, anchored
 from secfc.operations.checking.lane import LONGEST, Lane
 from secfc.operations.masked import Answered
@@ -199,7 +199,7 @@ def _held(me: Party, check: Check, factors: list[Arrays]) -> Floats:
     """The combinations of y at an evaluator, of r at the dealer, shape (P, COMBINATIONS)."""
     total = np.zeros((len(me.code.primes), COMBINATIONS))
     for one, (of_columns, of_rows) in zip(check.answers, factors, strict=True):
-        mixed = matmul(of_columns, one.residues(me.code.moduli), me.code.moduli)
+        mixed = one.combined(of_columns, me.code.moduli)
         total += products(mixed, of_rows, me.code.primes)
     return reduce(total, me.code.moduli[..., 0])
 
