@@ -14,7 +14,7 @@ from benchmarks.reproduce.command import reproduce
 from benchmarks.shown import show_rows
 from secfc.cli.endings import PlainGroup
 from secfc.cli.grouped import typer_option
-from secfc.errors import ParameterError, missing
+from secfc.errors import missing
 from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.options import Agreed
 
@@ -42,13 +42,6 @@ def _main() -> None:
 
 def _several(text: str) -> list[str]:
     return [one.strip() for one in text.split(",") if one.strip()]
-
-
-def _numbers(option: str, text: str) -> list[int]:
-    try:
-        return list(map(int, _several(text)))
-    except ValueError:
-        raise ParameterError(f"{option}: whole numbers, separated by commas, are needed") from None
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON list of rows and nothing else.")]
@@ -84,67 +77,17 @@ _command(
     "An iteration of a client and of the server, compared with scikit-learn's on the pooled rows.",
     cases="--json --cases 20000,50,8,11,4,2",
 )
-_command("sharing", "Quantise, mask, encode and pack rows for all clients: MB per second per core.")
 _command("runs", "Runs with both drivers, compared with n + 1 plaintext runs from the same start.", repeats=1)
-_command(
-    "links",
-    "Seconds of a round over 10, 100 and 1,000 Mbit/s, computed from bytes and exchanges.",
-    cases="--cases 10000,50,8,5,1,2",
-)
 _command(
     "timeline",
     "Letters of an iteration with labels, by role: bytes, and what waits for what.",
     cases="--cases 10000,50,8,5,1,2",
 )
 _command(
-    "protections",
-    "Costs of the margin in Q, the range check and the server's signatures in an iteration and a sharing.",
-    cases="--cases 20000,50,8,11,4,2",
-    turns=1,
-)
-_command(
     "labels",
     "Work of all parties in an iteration with labels, compared with coded distances.",
     cases="--cases 10000,50,8,5,1,2",
 )
-_command(
-    "membership",
-    "A whole run with membership privacy and the same run without: seconds and bytes.",
-    cases="--cases 20000,10,8,11,4,2",
-)
-
-
-@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks owners --owners 1000,10000")
-def owners(
-    as_json: Json = False,
-    quick: Quick = False,
-    precision: Precision = JobOptions.precision,
-    counts: Annotated[
-        str | None, typer.Option("--owners", help="Numbers of owners, ascending, separated by commas.")
-    ] = None,
-) -> None:
-    """CPU seconds and memory of a committee of eleven, by the number of owners with ten rows each."""
-    from benchmarks.costs.owners import BASE, OWNERS, QUICK_BASE, QUICK_OWNERS, measure_owners
-
-    chosen: tuple[int, ...] = QUICK_OWNERS if quick else OWNERS
-    if counts is not None:
-        chosen = tuple(_numbers("owners", counts))
-    size = QUICK_BASE if quick else BASE
-    show_rows("owners", measure_owners(base=size, owners=chosen, precision=precision), as_json)
-
-
-@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks engines --quick")
-def engines(
-    as_json: Json = False,
-    quick: Quick = False,
-    only: Annotated[
-        str, typer.Option(help="Drivers, separated by commas: in-process, multiprocess, flare.")
-    ] = "in-process,multiprocess,flare",
-) -> None:
-    """The same job with each driver: in one process, a process per party, NVIDIA FLARE (extra flare)."""
-    from benchmarks.costs.engines import measure_engines
-
-    measure_engines(_several(only), quick=quick, as_json=as_json)
 
 
 @app.command(
@@ -173,14 +116,14 @@ def house() -> None:
         typer.echo(f"{value:>8,}  {name}")
 
 
-@app.command(rich_help_panel=_RESULTS, epilog="Example: python -m benchmarks record --only iteration,sharing")
+@app.command(rich_help_panel=_RESULTS, epilog="Example: python -m benchmarks record --only runs,privacy-v")
 def record(
     quick: Quick = False,
     only: Annotated[str, typer.Option(help="Benchmarks, separated by commas; all by default.")] = "",
     skip: Annotated[str, typer.Option(help="Benchmarks to leave out, separated by commas.")] = "",
     out: Annotated[Path, typer.Option(help="Folder of results.")] = HERE / "results",
 ) -> None:
-    """Run every benchmark of RESULTS.md, store its results, and write the page again."""
+    """Run benchmarks of RESULTS.md and attacks by letter, store their results, and write the page again."""
     from benchmarks.record import record_all
 
     failed = record_all(_several(only), _several(skip), quick=quick, out=out)

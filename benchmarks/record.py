@@ -1,8 +1,8 @@
-"""Run every benchmark and store its results for benchmarks/RESULTS.md.
+"""Run benchmarks and attacks, and store their results.
 
-Each benchmark is its own command (`python -m benchmarks NAME --json`, or the script of the peers), started
-with the current interpreter. Its rows are stored with the machine, the commit and the command. If one fails,
-the last message names it and its old results stay.
+Each is its own command (`python -m benchmarks NAME --json`, or the script of the peers), started with the
+current interpreter. Attacks of a letter are stored apart, as "privacy-l". Rows are stored with the machine,
+the commit and the command. If one fails, the last message names it and its old results stay.
 """
 
 import json
@@ -17,10 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.costs.machine import commit, machine
+from benchmarks.privacy.measure import letters
 from benchmarks.report import BENCHMARKS, write_report
 from secfc.errors import ParameterError
 
 HERE = Path(__file__).resolve().parent
+
+_ATTACKS = "privacy-"
 
 Rows = list[dict[str, Any]]
 
@@ -31,7 +34,7 @@ def record_all(only: Sequence[str], skip: Sequence[str], *, quick: bool, out: Pa
     Parameters
     ----------
     only, skip : sequences of str
-        Names of `BENCHMARKS`; all if `only` is empty.
+        Names of `BENCHMARKS`, and "privacy-" with a letter of attacks; all if `only` is empty.
     quick : bool
         Small sizes, a few minutes.
     out : Path
@@ -42,12 +45,13 @@ def record_all(only: Sequence[str], skip: Sequence[str], *, quick: bool, out: Pa
     list of str
         The benchmarks that failed.
     """
+    known = (*BENCHMARKS, *(f"{_ATTACKS}{letter}" for letter in letters()))
     for name in (*only, *skip):
-        if name not in BENCHMARKS:
-            raise ParameterError(f"there is no benchmark {name!r}, only {', '.join(BENCHMARKS)}")
+        if name not in known:
+            raise ParameterError(f"there is no benchmark {name!r}, only {', '.join(known)}")
     out.mkdir(parents=True, exist_ok=True)
     failed = []
-    for name in (one for one in only or BENCHMARKS if one not in skip):
+    for name in (one for one in only or known if one not in skip):
         print(f"{datetime.now():%H:%M:%S} {name}", file=sys.stderr, flush=True)
         started, clock = datetime.now(UTC), time.perf_counter()
         shown, rows = _peers(quick) if name == "peers" else _command(name, quick)
@@ -82,7 +86,9 @@ def write_result(
 
 
 def _command(name: str, quick: bool) -> tuple[str, Rows | None]:
-    arguments = ["-m", "benchmarks", name, "--json", *(["--quick"] if quick else [])]
+    attack = name.removeprefix(_ATTACKS)
+    asked = [name] if attack == name else ["privacy", "--only", attack]
+    arguments = ["-m", "benchmarks", *asked, "--json", *(["--quick"] if quick else [])]
     shown = " ".join(["python", *arguments])
     path = os.pathsep.join(filter(None, (str(HERE.parent), os.environ.get("PYTHONPATH"))))
     done = subprocess.run(

@@ -19,6 +19,7 @@ from sklearn.cluster import _k_means_lloyd
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
+from benchmarks.costs.machine import SIDE, matrix_product
 from benchmarks.costs.setting import (
     PRECISION,
     Case,
@@ -40,8 +41,6 @@ from secfc.protocol.messages import SERVER
 from secfc.protocol.messages.wire import Envelope
 from secfc.protocol.progress import Progress
 from secfc.sharing.row_checks import largest_norm
-
-SIDE = 1000
 
 ITERATIONS = 12
 """Turns of a case. The first one is skipped, because it sums every row and may load compiled code."""
@@ -88,16 +87,6 @@ class Turns:
     moved: list[int]
     near_ties: int
     residues: int
-
-
-def matrix_product() -> Iterator[float]:
-    """Seconds of each of many products of two float64 matrices with `SIDE` rows and columns."""
-    rng = np.random.default_rng(0)
-    left, right, out = rng.random((SIDE, SIDE)), rng.random((SIDE, SIDE)), np.empty((SIDE, SIDE))
-    while True:
-        started = time.thread_time()
-        np.matmul(left, right, out=out)
-        yield time.thread_time() - started
 
 
 def plaintext_steps(rows: Floats, start: Labels, k: int) -> Iterator[float]:

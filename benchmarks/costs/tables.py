@@ -58,11 +58,6 @@ def _seconds(heading: str, name: str) -> TableColumn:
     return TableColumn(heading, lambda row: seconds_text(row[name]))
 
 
-def _over(heading: str, at: int) -> TableColumn:
-    """Seconds over one of the links."""
-    return TableColumn(heading, lambda row: seconds_text(row["seconds"][at]))
-
-
 def _bytes(heading: str, name: str) -> TableColumn:
     return TableColumn(heading, lambda row: bytes_text(row[name]))
 
@@ -81,27 +76,11 @@ def _spread(heading: str, name: str, text: Callable[[float], str] = "{:.2f}".for
     return TableColumn(heading, show)
 
 
-def _yes(heading: str, name: str) -> TableColumn:
-    return TableColumn(heading, lambda row: "yes" if row[name] else "no")
-
-
-def _lines(row: Values) -> str:
-    if row["mbit"] is None:
-        return "no delay"
-    return f"{row['delay_ms']:g} ms, {row['mbit']:g} Mbit/s, {row['loss']:.1%} lost"
-
-
 def _line_of_time(row: Values) -> str:
     """From leg to leg, two legs a character."""
     before, after = int(row["begins"]) // 2, -(-int(row["ends"]) // 2)
     return "·" * before + "━" * (after - before)
 
-
-_PARTS = {
-    "before": "all before iterations",
-    "first": "the first iteration",
-    "later": "a later iteration",
-}
 
 TABLES: dict[str, tuple[TableColumn, ...]] = {
     "iteration": (
@@ -115,30 +94,6 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         _spread("server ratio", "server_ratio"),
         _number("dgemm, 10^9/s", "matrix_rate", 1),
         TableColumn("client's rate to it", lambda row: f"{row['client_rate']:.0%}"),
-    ),
-    "sharing": (
-        *setting_columns(),
-        _number("MB in", "megabytes", 1),
-        _seconds("CPU", "seconds"),
-        _spread("MB/s per core", "rate", "{:.0f}".format),
-        TableColumn("generator", lambda row: f"{row['generator_share']:.0%}"),
-        TableColumn("sealing", lambda row: f"{row['sealing_share']:.1%}"),
-        TableColumn("opening", lambda row: f"{row['opening_ratio']:.1%}"),
-        _number("in Lloyd iterations", "plaintext_ratio", 1),
-    ),
-    "owners": (
-        _plain("cost", "cost"),
-        TableColumn("owners", lambda row: ", ".join(f"{value:,}" for value in row["owners"])),
-        TableColumn("seconds", lambda row: ", ".join(map(seconds_text, row["wall_seconds"]))),
-        TableColumn("CPU, all parties", lambda row: ", ".join(map(seconds_text, row["seconds"]))),
-        TableColumn("ms an owner", lambda row: ", ".join(f"{value:.2f}" for value in row["milliseconds"])),
-        TableColumn("primes", lambda row: ", ".join(map(str, row["residues_swept"]))),
-        _number("exponent", "exponent", 2),
-        TableColumn("iterations", lambda row: ", ".join(map(str, row["iterations"]))),
-        TableColumn("peak, all parties", lambda row: ", ".join(map(bytes_text, row["peak_bytes"]))),
-        _bytes("peak, a member", "member_bytes"),
-        _bytes("deposit at a member", "deposit_bytes"),
-        *setting_columns(),
     ),
     "runs": (
         _plain("driver", "driver"),
@@ -161,14 +116,6 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         _spread("CPU ratio", "cpu_ratio"),
         _spread("wall ratio", "wall_ratio"),
     ),
-    "links": (
-        *setting_columns(),
-        _plain("disclosure", "disclosure"),
-        TableColumn("part", lambda row: _PARTS[row["part"]]),
-        TableColumn("legs", lambda row: f"{row['legs']:g}"),
-        _bytes("busiest line", "line_bytes"),
-        *(_over(rate, at) for at, rate in enumerate(("10 Mbit/s", "100 Mbit/s", "1 Gbit/s"))),
-    ),
     "timeline": (
         _plain("from", "sender"),
         _plain("letter", "tag"),
@@ -177,31 +124,6 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("legs", lambda row: f"{row['begins']} to {row['ends']}"),
         TableColumn("", _line_of_time),
         *setting_columns(),
-    ),
-    "membership": (
-        *setting_columns(),
-        _plain("iterations", "n_iter"),
-        _yes("same labels", "labels_equal"),
-        _seconds("union and sharing CPU", "share_seconds"),
-        _seconds("ordinary sharing CPU", "ordinary_share_seconds"),
-        _seconds("iteration CPU", "round_seconds"),
-        _seconds("ordinary iteration CPU", "ordinary_round_seconds"),
-        _bytes("union and sharing", "share_bytes"),
-        _bytes("ordinary sharing", "ordinary_share_bytes"),
-        _seconds("CPU", "cpu_seconds"),
-        _seconds("ordinary CPU", "ordinary_cpu_seconds"),
-        _seconds("wall", "wall_seconds"),
-        _seconds("ordinary wall", "ordinary_wall_seconds"),
-    ),
-    "protections": (
-        *setting_columns(),
-        _plain("without", "without"),
-        _number("client", "client"),
-        _number("server", "server"),
-        _number("sharing", "sharing"),
-        _number("client ratio", "client_ratio"),
-        _number("server ratio", "server_ratio"),
-        _number("sharing ratio", "sharing_ratio"),
     ),
     "labels": (
         *setting_columns(),
@@ -236,13 +158,8 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
 
 TITLES = {
     "iteration": "One iteration beside scikit-learn's on the pooled rows, one thread",
-    "sharing": "Sharing: rows in, sealed shares for n clients out, per core",
-    "owners": "Owners of ten rows each and a committee, in one process",
     "runs": "Whole runs beside n + 1 plaintext runs from the same start",
-    "links": "Seconds over slow lines",
     "timeline": "What is sent in an iteration with labels",
-    "membership": "Whole runs with membership privacy beside the same without",
-    "protections": "What the margin in Q, the range check and signatures cost, one thread",
     "labels": "Whole iterations with each disclosure, all parties, one thread",
     "privacy": "Attacks: what an adversary learns, between nothing and everything",
 }

@@ -1,21 +1,28 @@
 """What is sent in an iteration with labels, by role and time.
 
-A time is counted in legs, which are messages to or from the coordinator, one after another
-(`benchmarks.costs.links`). What is sent at a leg waits for what came then. The table has a line for each kind
-of letter: from the leg at which it is first sent to the one at which the last has come.
+A time is counted in legs, which are messages to or from the coordinator, one after another. Messages between
+clients go through it, as over pipes and FLARE. Work and bytes take no time. What is sent at a leg waits for
+what came then. The table has a line for each kind of letter: from the leg at which it is first sent to the
+one at which the last has come.
 """
 
+import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
 from benchmarks.costs.iteration import blobs
-from benchmarks.costs.links import carried
 from benchmarks.costs.setting import PRECISION, Case, Setting, same_kernels, split_evenly, stated
+from secfc.drivers.in_process import roles_of
+from secfc.drivers.setup import Setup
+from secfc.protocol.client import Client
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.making import changed_job
+from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.messages.wire import decode, encode
 from secfc.protocol.program.stepping import Letter, Stepping
+from secfc.protocol.server import Server
 from secfc.sharing.row_checks import largest_norm
 
 ITERATIONS, ROUND = 4, 3
@@ -55,6 +62,29 @@ class _Kind:
     ends: int
 
 
+def carry(setup: Setup, clock: list[int]) -> None:
+    """Run in one process, messages in order of arrival. The first number of `clock` is the time in legs."""
+    job, roles = setup.job, roles_of(setup)
+    parties: list[Server | Client] = [roles.server, *roles.clients]
+    post: list[tuple[int, int, Message, bytes | memoryview]] = []
+    sent = 0
+
+    def send(messages: list[Message]) -> None:
+        nonlocal sent
+        for message in messages:
+            data = encode(message, k=job.k, signer=roles.signer)
+            legs = 1 if SERVER in (message.sender, message.recipient) else 2
+            heapq.heappush(post, (clock[0] + legs, sent, message, data))
+            sent += 1
+
+    for client in roles.clients:
+        send(client.start())
+    while post:
+        clock[0], _, message, data = heapq.heappop(post)
+        role = parties[message.recipient]
+        send(role.receive(decode(data, k=job.k, session=roles.session, most=role.sizes.most_bytes)))
+
+
 def measure_case(case: Case, *, precision: int = PRECISION) -> Iterator[TimelineRow]:
     """Count the letters of a round."""
     rows = blobs(case)
@@ -80,7 +110,7 @@ def measure_case(case: Case, *, precision: int = PRECISION) -> Iterator[Timeline
         return now[0]
 
     with same_kernels(), patch.object(Stepping, "_message", noted):
-        carried(split_evenly(job, rows), now)
+        carry(split_evenly(job, rows), now)
     common = stated(job, m=case.m, residues=job.residues(case.m))
     for (sender, tag), kind in sorted(found.items(), key=lambda one: (one[1].begins, one[1].ends)):
         yield TimelineRow(

@@ -122,6 +122,11 @@ def blobs(n: int, m: int, d: int, k: int = 4, sigma: float = SIGMA) -> list[Floa
     return np.array_split(rows, n)
 
 
+def letters() -> list[str]:
+    """Letters of attacks, each once."""
+    return sorted({attack[0] for attack in ATTACKS})
+
+
 def measure_attacks(size: Size, only: Sequence[str] = ()) -> Iterator[AttackRow]:
     """Run every attack, or those with some letters.
 
@@ -130,10 +135,10 @@ def measure_attacks(size: Size, only: Sequence[str] = ()) -> Iterator[AttackRow]
     ParameterError
         There is no attack with a given letter.
     """
-    letters = sorted({attack[0] for attack in ATTACKS})
+    known = letters()
     for one in only:
-        if one not in letters:
-            raise ParameterError(f"--only: attacks are {', '.join(letters)}, {one!r} was given")
+        if one not in known:
+            raise ParameterError(f"--only: attacks are {', '.join(known)}, {one!r} was given")
     with threadpool_limits(1):
         for part, run in _PARTS:
             if not only or set(part) & set(only):

@@ -12,10 +12,7 @@ from benchmarks.costs.tables import TABLES, TITLES
 @pytest.mark.some(2)
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ("iteration", "--cases", "300,6,3,5,1,2"),
-        *((name, "--quick") for name in ("sharing", "protections", "links", "timeline", "owners")),
-    ],
+    [("iteration", "--cases", "300,6,3,5,1,2"), ("timeline", "--quick")],
     ids=lambda arguments: arguments[0],
 )
 def test_a_benchmark_runs_and_prints_only_rows(arguments):

@@ -6,7 +6,6 @@ import numpy as np
 
 from benchmarks.costs import setting
 from benchmarks.costs.setting import Case, most_primes, residues_of_rounds, same_kernels
-from benchmarks.costs.sharing import TimedMasks
 from benchmarks.costs.tables import bytes_text, seconds_text
 from secfc.drivers.costs import MessageRecord
 from secfc.kernels import VARIABLE
@@ -31,14 +30,6 @@ def test_kernels_stay_the_same_within_a_sweep_and_the_environment_after_it(monke
     with same_kernels():
         assert setting.chosen_name(1 << 40) == "numpy"
     assert os.environ[VARIABLE] == "numpy"
-
-
-def test_timed_masks_are_masks():
-    masks = TimedMasks()
-    drawn = masks.uniform(16760833, (50, 20))
-    assert drawn.shape == (50, 20)
-    assert np.abs(drawn).max() <= (16760833 - 1) / 2
-    assert masks.seconds >= 0
 
 
 def test_units_leave_few_zeros():

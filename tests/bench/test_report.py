@@ -23,7 +23,7 @@ def results(tmp_path):
     folder.mkdir()
     machine = {
         **{"processor": "Abacus 1", "cores": 2, "memory_gib": 1.0, "system": "Linux", "python": "3.11"},
-        **{"packages": {"numpy": "2"}, "blas": ["openblas"]},
+        **{"packages": {"numpy": "2"}, "blas": ["openblas"], "matrix_rate": 50.8},
     }
     result = {
         **{"benchmark": "iteration", "command": "python -m benchmarks iteration --json", "quick": False},
@@ -37,11 +37,17 @@ def report(folder):
     return CliRunner().invoke(app, ["report", "--results", str(folder)])
 
 
-def test_a_page_names_machine_commit_and_command(results):
+def test_a_table_names_machine_rate_commit_and_command(results):
     done = report(results)
     assert done.exit_code == 0, done.output
     page = (results.parent / "RESULTS.md").read_text()
-    for text in ("Abacus 1", "`abc123`", "`python -m benchmarks iteration --json`", "1.50 (1.40 to 1.60)"):
+    for text in (
+        "Abacus 1",
+        "50.8 · 10⁹/s",
+        "`abc123`",
+        "`python -m benchmarks iteration --json`",
+        "1.50 (1.40 to 1.60)",
+    ):
         assert text in page
 
 
