@@ -61,7 +61,7 @@ async def run(folder: Path, size: str) -> PeerRow:
         system=f"MPyC {version('mpyc')}",
         parties="3, t = 1",
         model="semi-honest, honest majority; no dropouts",
-        reveals="all m k distances, to every party",
+        reveals="labels of all rows and all m k distances, to every party",
         sent_bytes=sent or None,
     )
 

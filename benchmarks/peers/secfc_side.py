@@ -58,7 +58,7 @@ def secure(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
         system=f"SecFC {secfc.__version__}",
         parties=f"{n} and a server, t = {t}, ell = {ell}",
         model="semi-honest, any t of n clients, or the server alone",
-        reveals="all m k distances, and with ell > 1 those of segments, to the server",
+        reveals="labels of all rows to all; distances of rows, and with ell > 1 of segments, to the server",
         sent_bytes=sent // n,
     )
 
@@ -85,7 +85,7 @@ def with_labels(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
         system=f"SecFC {secfc.__version__}",
         parties=f"{job.parties} and a server, t = {t}, ell = {ell}{helpers}",
         model="malicious, any t of n clients, or the server; semi-honest, one of the three that compare",
-        reveals="to every party labels of its own rows, and which clusters are empty",
+        reveals="to every party labels of its own rows, row counts and which clusters are empty",
         sent_bytes=max(each.values()) // ITERATIONS,
     )
 
