@@ -29,7 +29,9 @@ Rows = list[dict[str, Any]]
 
 
 def record_all(only: Sequence[str], skip: Sequence[str], *, quick: bool, out: Path) -> list[str]:
-    """Run benchmarks, store their results in a folder and write RESULTS.md beside that folder.
+    """Run benchmarks and attacks, store their results in a folder and write RESULTS.md beside that folder.
+
+    RESULTS.md has no attacks: if only attacks are run, it stays as it is.
 
     Parameters
     ----------
@@ -51,7 +53,8 @@ def record_all(only: Sequence[str], skip: Sequence[str], *, quick: bool, out: Pa
             raise ParameterError(f"there is no benchmark {name!r}, only {', '.join(known)}")
     out.mkdir(parents=True, exist_ok=True)
     failed = []
-    for name in (one for one in only or known if one not in skip):
+    chosen = [one for one in only or known if one not in skip]
+    for name in chosen:
         print(f"{datetime.now():%H:%M:%S} {name}", file=sys.stderr, flush=True)
         started, clock = datetime.now(UTC), time.perf_counter()
         shown, rows = _peers(quick) if name == "peers" else _command(name, quick)
@@ -61,7 +64,8 @@ def record_all(only: Sequence[str], skip: Sequence[str], *, quick: bool, out: Pa
         seconds = time.perf_counter() - clock
         path = out / f"{name}.json"
         write_result(path, name, rows, command=shown, quick=quick, started=started, seconds=seconds)
-    write_report(out)
+    if set(chosen) & set(BENCHMARKS):
+        write_report(out)
     return failed
 
 

@@ -63,3 +63,14 @@ def test_record_refuses_a_benchmark_that_there_is_not(tmp_path):
     assert done.exit_code == 2
     assert "there is no benchmark 'iterations'" in done.output
     assert not (tmp_path / "out").exists()
+
+
+def test_attacks_of_a_letter_are_stored_apart_and_are_not_on_the_page(tmp_path):
+    out = tmp_path / "out"
+    done = CliRunner().invoke(app, ["record", "--quick", "--only", "privacy-o", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in out.iterdir()] == ["privacy-o.json"]
+    stored = json.loads((out / "privacy-o.json").read_text())
+    assert stored["command"] == "python -m benchmarks privacy --only o --json --quick"
+    assert {row["attack"] for row in stored["rows"]} == {"o-pairs"}
+    assert list(tmp_path.iterdir()) == [out]
