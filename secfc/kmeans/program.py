@@ -104,7 +104,7 @@ def lloyd(
             sets, refilled = yield from run.refill(labels, means, [h for h in range(k) if h not in of.full])
             of = (yield from run.means(sets, asked if known else None)) if refilled else of
         change = yield from _change(run, asked, sets, before, labels, fewest, of.same)
-        before = labels
+        before = asked = labels  # so that nothing holds the sets that were asked while others follow
     if change is not Change.NOTHING:
         means = of.means
         labels = yield from run.nearest(means)
