@@ -4,7 +4,7 @@ import html
 import os
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -240,6 +240,10 @@ def render(page: Page) -> str:
     )
 
 
+_DRAWN = 40
+"""Columns in a picture of profiles: it grows by one line for each, and is in the page."""
+
+
 def _pictures(figures: Figures) -> dict[str, str] | None:
     """The pictures for papers as data URLs, by name; None without matplotlib."""
     try:
@@ -250,7 +254,9 @@ def _pictures(figures: Figures) -> dict[str, str] | None:
     if figures.sizes is not None:
         drawn["Clusters"] = plot_sizes(np.array(figures.sizes), figures.titles)
     if figures.profile is not None:
-        drawn["Profiles"] = plot_profiles(figures.profile, figures.titles)
+        first = replace(figures.profile, columns=figures.profile.columns[:_DRAWN])
+        of = "" if first == figures.profile else f" of the {_DRAWN} columns that differ most"
+        drawn[f"Profiles{of}"] = plot_profiles(first, figures.titles)
     if figures.stability:
         drawn["Stability"] = plot_stability(figures.stability, figures.titles if one_k else None)
     return {

@@ -179,6 +179,14 @@ def test_a_page_has_the_pictures_of_what_its_reader_learned(result, tmp_path):
     assert "the extra “plots”" not in page
 
 
+def test_a_page_draws_the_columns_that_differ_most_of_many(result, tmp_path, monkeypatch):
+    monkeypatch.setattr("secfc.report.html._DRAWN", 1)
+    page = result.report(tmp_path / "a.html", party=0).read_text(encoding="utf-8")
+    assert "Profiles of the 1 columns that differ most" in page
+    every = b64encode(result.plot_profiles()._repr_png_()).decode()
+    assert every not in page
+
+
 def test_a_page_without_matplotlib_says_once_what_it_lacks(result, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.delitem(sys.modules, "secfc.report.plots")
