@@ -68,8 +68,11 @@ def read_table(
     drop: Sequence[str] = (),
     id_column: str | None = None,
 ) -> Table:
-    """Read one party's rows."""
-    return read_tables([path], columns=columns, drop=drop, id_column=id_column)[0]
+    """Read one party's rows, without comparing columns with those of other parties."""
+    as_text = [id_column] if id_column else []
+    table = load_table(path, as_text=as_text, named=[*columns, *drop])
+    named = bool(columns)
+    return chosen_columns(table, path=path, columns=columns, drop=drop, id_column=id_column, named=named)
 
 
 def chosen_columns(

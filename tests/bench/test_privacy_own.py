@@ -238,7 +238,8 @@ def test_whether_the_run_ends_tells_a_dealer_that_gives_wrong_halves_whether_it_
         changed = np.zeros((len(me.code.primes), 1, 12))
         changed[:, 0, row] = both[:, 0, -1] + guess**2
         residues = unpack(found.planes()) - changed
-        return of_weighed._packed(me, residues, shape)
+        residues = reduce(residues, me.code.moduli)
+        return PackedResidues(payload=to_bytes(residues, me.code.primes), shape=shape)
 
     monkeypatch.setattr(of_signs, "_halves_dealer", dealer)
     monkeypatch.setattr(of_weighed, "_new_masks", new_masks)
