@@ -1,5 +1,6 @@
 """`choose_k`: clusterings for several numbers of clusters from one sharing, compared by distances only."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from textwrap import fill
@@ -77,25 +78,22 @@ Each = TypeVar("Each", Candidate, Stable)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfEachK(Generic[Each]):
+class OfEachK(ABC, Generic[Each]):
     """A result with a part for each k, ascending. Index it by k. The attributes are as in `secfc.Result`."""
 
     faults: Faults
     costs: Costs = field(repr=False)
     job: Job = field(repr=False)
 
-    @property
-    def _parts(self) -> tuple[Each, ...]:
-        raise NotImplementedError
+    @abstractmethod
+    def __iter__(self) -> Iterator[Each]:
+        """The parts."""
 
     def __getitem__(self, k: int) -> Each:
         for one in self:
             if one.k == k:
                 return one
         raise ParameterError(f"k: {k} was not asked for, but {', '.join(str(one.k) for one in self)} were")
-
-    def __iter__(self) -> Iterator[Each]:
-        return iter(self._parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,9 +117,8 @@ class Choice(OfEachK[Candidate]):
     best: int
     stability: tuple[Any, ...] = field(default=(), repr=False)
 
-    @property
-    def _parts(self) -> tuple[Candidate, ...]:
-        return self.candidates
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.candidates)
 
     def recommend(self, stability: StableByK | None = None) -> Recommendation:
         """The number of clusters for which most speaks (``.k``), and a sentence with the reason (``.text``).

@@ -1,6 +1,6 @@
 """`stability`: how much clusters change if rows are drawn again."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -51,9 +51,8 @@ class Stability(OfEachK[Stable]):
     again: int
     choice: Choice | None = field(repr=False)
 
-    @property
-    def _parts(self) -> tuple[Stable, ...]:
-        return self.by_k
+    def __iter__(self) -> Iterator[Stable]:
+        return iter(self.by_k)
 
     @property
     def _only(self) -> Stable:
