@@ -128,6 +128,11 @@ def _second(me: Party, shape: tuple[int, int, int]) -> Half:
     return decoded
 
 
+def not_below(sender: int) -> MessageError:
+    """The error about a party that sent something else than residues."""
+    return MessageError(f"party {sender} sent integers that are not below their prime", clients=[sender])
+
+
 def _check_below(me: Party, planes: Bytes, sender: int) -> None:
     if me.kernels.refused(planes, me.code.primes):
-        raise MessageError(f"party {sender} sent integers that are not below their prime", clients=[sender])
+        raise not_below(sender)

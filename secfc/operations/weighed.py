@@ -21,11 +21,10 @@ from math import prod
 import numpy as np
 
 from secfc.crypto.keystream import ResidueStream
-from secfc.errors import MessageError
 from secfc.field.array_types import Floats
 from secfc.field.packing import PackedResidues, packed_bytes, unpack
 from secfc.field.residues import reduce
-from secfc.operations.masked import Answered, Masked
+from secfc.operations.masked import Answered, Masked, not_below
 from secfc.operations.signs import halves
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party, at_once
@@ -99,5 +98,5 @@ def _evaluator(me: Party, both: Floats, half: Floats, shape: tuple[int, int, int
     parts, found = [mine, PackedResidues(payload=data, shape=shape)], PackedResidues.empty(shape)
     ones = np.ones((shape[0], len(parts)))
     if me.kernels.weigh([one.planes() for one in parts], ones, me.code.primes, found.planes()) >= 0:
-        raise MessageError("integers that are not below their prime were sent")
+        raise not_below(peer)
     return found

@@ -10,7 +10,7 @@ from support.lied import Lied
 from benchmarks.privacy import own_comparer, own_labels, predictions
 from benchmarks.privacy.own_labels import BOUND, Told, counted
 from secfc.comparing.batch import Evaluating
-from secfc.errors import CheatError
+from secfc.errors import CheatError, MessageError
 from secfc.field.packing import PackedResidues, pack, packed_bytes, to_bytes, unpack
 from secfc.field.primes import primes_of
 from secfc.field.residues import reduce
@@ -263,6 +263,14 @@ def test_a_first_evaluator_that_passes_on_other_numbers_is_noticed(at):
         return bytes([*data[:at], data[at] ^ 1, *data[at + 1 :]])
 
     with pytest.raises(CheatError, match=r"^what holders have sent does not agree with the shares"):
+        Net(ROWS, START, 3, max_iter=1).run(carry=carry)
+
+
+def test_an_evaluator_whose_part_has_no_residues_is_named():
+    def carry(sender, recipient, place, data):
+        return b"\xff" * len(data) if (sender, place.tag) == (2, "part") else data
+
+    with pytest.raises(MessageError, match=r"^party 2 sent integers that are not below their prime$"):
         Net(ROWS, START, 3, max_iter=1).run(carry=carry)
 
 

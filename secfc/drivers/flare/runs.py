@@ -88,9 +88,8 @@ def run_server(
             say(f"the run has ended; FLARE has {_END_SECONDS:.0f} s to end the job at the sites")
             try:
                 server.ended(number, timeout=_END_SECONDS)
-            except (
-                KeyboardInterrupt
-            ):  # there is a result, and jobs that FLARE has not ended go on at the sites
+            except KeyboardInterrupt:
+                # There is a result, and jobs that FLARE has not ended go on at the sites.
                 server.ended(number, timeout=_END_SECONDS)
             return written.read_text(encoding="utf-8")
         finally:

@@ -116,9 +116,8 @@ def random_numbers(
     found = yield from me.together(halves)
     held: Bools | None = None
     if found:
-        held = (
-            np.unpackbits(np.frombuffer(found[0], dtype=np.uint8)).astype(np.bool_).reshape(count, DRAW_BITS)
-        )
+        drawn = np.unpackbits(np.frombuffer(found[0], dtype=np.uint8))
+        held = drawn.astype(np.bool_).reshape(count, DRAW_BITS)
     bits = yield from shared_bits(me, HiddenBits(outputs=count, rows=DRAW_BITS, held=held))
     return (bits * (1 << np.arange(DRAW_BITS)[::-1])).sum(1)
 

@@ -165,14 +165,14 @@ def _begin(me: Party, check: Check, coin: Tossed, factors: list[Arrays]) -> None
 def _pairs_of_claims(claims: list[Claim], coin: Tossed) -> list[Pair]:
     """Vectors whose inner product is 0 if all claims are right."""
     pairs = list[Pair]()
+
+    def draw(shape: tuple[int, ...]) -> Floats:
+        return coin.residues((COMBINATIONS, *shape))
+
     for one in claims:
         product, value = one.product, one.value
         assert value is not None
         count = len(value.primes)
-
-        def draw(shape: tuple[int, ...]) -> Floats:
-            return coin.residues((COMBINATIONS, *shape))
-
         factors, own = product.formula.draw(draw, product.shape)
         own += value.formula.pairs(-factors[:count])
         if count < len(product.primes):
