@@ -88,6 +88,11 @@ _command(
     "Work of all parties in an iteration with labels, compared with coded distances.",
     cases="--cases 10000,50,8,5,1,2",
 )
+_command(
+    "workers",
+    "A prototype: two worker processes of one holder answer and deal for blocks of rows (needs Dask).",
+    cases="--cases 200000,50,8,11,4,2",
+)
 
 
 @app.command(

@@ -142,6 +142,15 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         _number("E0", "first_ratio"),
         _number("E1", "second_ratio"),
     ),
+    "workers": (
+        _plain("workers", "workers"),
+        _plain("blocks", "blocks"),
+        _bytes("letters", "bytes"),
+        _seconds("CPU, busiest worker", "busiest_seconds"),
+        _number("times as fast", "speed"),
+        TableColumn("same letters", lambda row: "yes" if row["same"] else "no"),
+        *setting_columns(),
+    ),
     "privacy": (
         _plain("attack", "attack"),
         _plain("adversary", "adversary"),
@@ -161,6 +170,7 @@ TITLES = {
     "runs": "Whole runs beside n + 1 plaintext runs from the same start",
     "timeline": "What is sent in an iteration with labels",
     "labels": "Whole iterations with each disclosure, all parties, one thread",
+    "workers": "Blocks of an iteration by worker processes of one holder",
     "privacy": "Attacks: what an adversary learns, between nothing and everything",
 }
 

@@ -23,6 +23,17 @@ def test_a_benchmark_runs_and_prints_only_rows(arguments):
     assert all(isinstance(row, dict) for row in rows)
 
 
+def test_two_workers_of_a_holder_send_what_one_sends():
+    pytest.importorskip("distributed")
+    done = CliRunner().invoke(app, ["workers", "--quick", "--json"])
+    assert done.exit_code == 0, done.output
+    one, two = json.loads(done.stdout)
+    assert (one["workers"], two["workers"]) == (1, 2)
+    assert one["same"]
+    assert two["same"]
+    assert two["bytes"] == one["bytes"]
+
+
 def test_a_table_is_printed_without_json():
     done = CliRunner().invoke(app, ["iteration", "--cases", "200,4,2,3,1,1"])
     assert done.exit_code == 0
