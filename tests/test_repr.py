@@ -34,7 +34,7 @@ def shown(kind):
     return {
         field.name
         for field in dataclasses.fields(kind)
-        if field.repr and any(one in str(field.type) for one in ("ndarray", "bytes", "memoryview"))
+        if field.repr and any(one in str(field.type).lower() for one in ("ndarray", "bytes", "memoryview"))
     }
 
 
