@@ -156,7 +156,11 @@ def _show(result: Result, files: list[Input], out_folder: Path) -> None:
     if told:
         what = "centres" if result.cluster_std is None else "centres and standard deviations"
         say(f"{what} opened to {', '.join(told)}")
-    if result.table is not None:
+    described = result.job.opened.described
+    if result.table is not None and described is not None:
         out.print(str(result.table), markup=False)
+        if result.table.sizes is None or result.table.too_few:
+            few = f"fewer than {result.job.t + 2} parties have {described.smallest} of its values"
+            say(f'"too few": a column is not opened if in a cluster {few}, or one has some, but fewer')
     out.print(cost_table(result.costs, result.job))
     out.print(f"{result.costs.wall_seconds:.2f} s in all; results in {out_folder}")

@@ -263,9 +263,7 @@ class Table1:
     def csv_text(self) -> str:
         """The content of `to_csv`."""
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(
-            [[one.strip() for one in line] for line in self.lines()]
-        )
+        csv.writer(text, lineterminator="\n").writerows(self.lines())
         return text.getvalue()
 
     def __str__(self) -> str:

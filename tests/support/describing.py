@@ -123,7 +123,7 @@ class Describing(Organisations):
             assert table[2][at] == f"{mean:.4g} ({std:.3g})"
             assert table[5][at] == f"{medical} ({100 * medical / rows:.1f})"
         assert [line[0] for line in table] == [
-            "", "rows", "stay (days), mean (SD)", "missing", "ward, n (%)", "medical", "surgical",
+            "", "rows", "stay (days), mean (SD)", "  missing", "ward, n (%)", "  medical", "  surgical",
         ]  # fmt: skip
 
     def assert_stability(self):
