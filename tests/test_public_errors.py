@@ -35,7 +35,7 @@ def test_an_error_travels_as_type_and_code_and_is_made_again(kind):
         again = PublicError.read(json.loads(travels)).said_by(2, names=["west", "north"])
         assert type(again) is kind
         assert (again.code, again.clients, again.round, again.party) == (code, (3, 1), 7, 2)
-        assert str(again) == f"north: {code} (round 7, client 3, west): {code.meaning}"
+        assert str(again) == f"north: {code} (round 7, client 3, west): {code.meaning}. {code.advice}"
         ending = PublicError.of(again).ending(["west", "north"])
         assert ending == f"{kind.__name__}: {code} at north (round 7, client 3, client 1)"
         assert is_ending(ending)
@@ -100,7 +100,7 @@ def test_endings_of_the_list_are_taken(text):
 
 def test_the_page_has_every_code_and_no_other():
     rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
-    assert rows == [f"| `{code}` | {code.meaning} | {code.advice} |" for code in Code]
+    assert rows == [f"| `{code}` | {code.meaning} |" for code in Code]
 
 
 def test_a_text_is_for_the_party_itself():

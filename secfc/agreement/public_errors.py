@@ -1,4 +1,4 @@
-"""The part of an error that other parties receive: type, code and public numbers (docs/decisions/037)."""
+"""The part of an error that other parties receive: type, code and public numbers (docs/how-to/errors.md)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ class PublicError:
     def said_by(self, party: int, *, names: Sequence[str]) -> SecFCError:
         """The error that the recipient raises; it knows the sender. The text is made of code and names."""
         text = f"{names[party - 1]}: {self.code}{self._numbers(names)}: {self.code.meaning}"
-        return replace(self, party=party).error(text)
+        return replace(self, party=party).error(f"{text}. {self.code.advice}")
 
     def ending(self, names: Sequence[str]) -> str:
         """How a run ended, for statements and summaries, with names from the roster."""

@@ -19,7 +19,7 @@
         └── DuplicateIdError   an ID is held more than once
 
 Texts name the party, the argument and the wrong number, and never a data value. A text is for the party where
-the error arose. Other parties get the type, a code and public numbers (docs/decisions/037).
+the error arose. Other parties get the type, a code and public numbers (docs/how-to/errors.md).
 """
 
 import os

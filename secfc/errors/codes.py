@@ -1,7 +1,7 @@
 """The closed list of error codes. Other parties get only an error's type, code and public numbers.
 
 A code says what kind of thing is wrong. It contains no path, column, value or row. The party where the error
-arose keeps the whole text in its own log (docs/decisions/037).
+arose keeps the whole text in its own log (docs/how-to/errors.md).
 """
 
 import errno

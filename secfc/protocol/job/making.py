@@ -1,6 +1,6 @@
 """Makes jobs of options, the only place that does: which options go together, and what each of them needs.
 
-All pairs of features that are not in `APART` go together. docs/optional.md has the same table, and tests run
+All pairs of features that are not in `APART` go together. docs/optional.md has the same pairs, and tests run
 every pair. A rule is a pair: whether it is broken, and the text of the error. A rule may rely on those before
 it.
 """
