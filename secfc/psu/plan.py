@@ -15,11 +15,11 @@ PART_BYTES = 1 << 20
 """Approximate size of one part that a client sends to another."""
 
 LOAD = 16
-"""Average number of IDs in a bin. With more, fewer values are shared but the roots take more work
-(docs/decisions/010-private-set-union.md)."""
+"""Average number of IDs in a bin. With more, fewer values are shared but the roots take more work."""
 
 CAPACITY = 24
-"""IDs that a bin's series determines. In a full table 2.2 % of bins hold more; their IDs are dealt again."""
+"""IDs that a bin's series determines; 41 would never be too few. In a full table 2.2 % of bins hold more:
+their IDs are dealt again."""
 
 TABLES = 8
 """The most tables in an attempt. Each is for the overfull bins of the one before, about 1/40 of its size."""
