@@ -2,8 +2,8 @@
 
 ::
 
-    said(j)      = client j (2) | its rows (4) | digests of its start labels and of its weights (32 each)
-                   | ephemeral key (32)
+    said(j)      = client j (2) | its rows (4) | its smallest set (4)
+                   | digests of its start labels and of its weights (32 each) | ephemeral key (32)
                    | commitment(j) to its value of a coin (32)
     statement(j) = "secfc introduction 1" | run (16) | agreement (32) | said(j)
     value(j)      = HKDF-SHA256(ephemeral private key of j, info = "secfc coin 1" | run (16))
