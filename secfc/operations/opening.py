@@ -1,7 +1,7 @@
 """Opens numbers, what is not zero, what is below a limit, and bits under masks.
 
-Each party gets a share of a number of each holder and decodes for itself, so nobody announces one. Both
-evaluators tell every party a bit, and a party continues only if they tell the same.
+Both evaluators tell every party what is opened to everybody, and a party continues only if they tell the
+same. What is opened to some alone, each of these decodes for itself.
 """
 
 from collections.abc import Collection, Generator
@@ -10,15 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from secfc.comparing.batch_plan import below_zero
-from secfc.errors import CheatError
-from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Floats
-from secfc.field.packing import to_bytes
+from secfc.field.packing import from_bytes, size_of, to_bytes
 from secfc.operations.checking.check import settled
 from secfc.operations.masked import masked
 from secfc.operations.signs import HiddenBits, hidden_signs
 from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.opened import opened_shares
+from secfc.protocol.parties.opened import opened_shares, told_by_both
 from secfc.protocol.parties.party import Half, Party, at_once
 from secfc.protocol.parties.random_sharings import Sharings, random_sharings
 from secfc.sharing.rows import answers_of
@@ -38,24 +36,20 @@ def opened(me: Party, product: Shared) -> Generator[None, None, Floats]:
     return found[0]
 
 
-def opening(me: Party, product: Shared, *, inside: bool = False) -> Half:
-    """The same as a half of a step; `inside`: to holders alone, None at others.
-
-    What was opened to everybody is noted. So nobody who was told something else takes the coin of its check:
-    a liar could still choose what that party is told.
-    """
+def opening(me: Party, product: Shared) -> Half:
+    """The same as a half of a step. What was opened is noted."""
+    alone, size = replace(me, code=me.code.first_prime()), product.size
+    shape, primes = (me.code.ell, size), alone.code.primes
     if product.residues is not None:
-        recipients = me.roles.holders if inside else me.roles.everybody
-        me.send_share(recipients, "share", to_bytes(product.residues[:1], me.code.primes[:1]))
-    alone = replace(me, code=me.code.first_prime())
+        me.send_share(me.roles.evaluators, "share", to_bytes(product.residues[:1], primes))
     claim = me.claim(product)
-    if inside and not me.holds:
-        return None
-    segments = yield from opened_shares(alone, "share", product.size, wide=True)
-    if not inside:
-        me.note(to_bytes(segments, alone.code.primes))
-    found = alone.code.public(segments, me.number) if me.holds else None
-    claim.value = Shared(alone.code.primes, product.shape, found)
+    if me.evaluates:
+        decoded = yield from opened_shares(alone, "share", size, wide=True)
+        me.tell("opened", to_bytes(decoded, primes))
+    told = yield from told_by_both(me, "opened", size_of(me.code.ell * size, primes))
+    me.note(bytes(told))
+    segments = from_bytes(told, shape, primes)
+    claim.value = alone.of_segments(segments, product.shape)
     return segments[0]
 
 
@@ -153,11 +147,9 @@ def _evaluator(me: Party, deltas: Bools) -> Half:
 
 def _bits_receiver(me: Party, bits: HiddenBits) -> Half:
     size = bits.outputs * bits.rows
-    first, second = (yield Wait("bits", me.roles.evaluators, -(-size // 8))).values()
-    if first != second:
-        raise CheatError("the evaluators told different bits", code=Code.BAD_MESSAGE)
-    me.note(bytes(first))
-    return np.unpackbits(np.frombuffer(first, dtype=np.uint8), count=size).astype(np.bool_).tolist()
+    told = yield from told_by_both(me, "bits", -(-size // 8))
+    me.note(bytes(told))
+    return np.unpackbits(np.frombuffer(told, dtype=np.uint8), count=size).astype(np.bool_).tolist()
 
 
 def _recipient(me: Party, numbers: Shared, what: str) -> Half:

@@ -7,12 +7,8 @@ them shows whether both have opened the same (`Party.note_inside`).
 
 from collections.abc import Generator
 
-from secfc.errors import CheatError
-from secfc.errors.codes import Code
-from secfc.field.array_types import Floats
 from secfc.field.packing import from_bytes, size_of, to_bytes
-from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.opened import opened_shares
+from secfc.protocol.parties.opened import opened_shares, told_by_both
 from secfc.protocol.parties.party import Half, Party
 from secfc.protocol.parties.random_sharings import Sharings, random_sharings
 from secfc.sharing.rows import Rows
@@ -54,13 +50,7 @@ def reducing(me: Party, product: Shared, masks: Sharings, tag: str) -> Half:
                 me.send(holder, f"{tag} opened", returned)
         me.note_inside(returned)
     elif me.holds:
-        expected = size_of(code.ell * size, code.primes)
-        first, second = (yield Wait(f"{tag} opened", me.roles.evaluators, expected)).values()
-        if first != second:
-            text = "the evaluators returned different numbers, or a holder has sent them different shares"
-            raise CheatError(text, code=Code.BAD_MESSAGE)
-        segments = from_bytes(first, (code.ell, size), code.primes)
-        me.note_inside(first)
-    found: Floats | None = None if segments is None or not me.holds else code.public(segments, me.number)
-    opened = Shared(code.primes, (size,), found)
-    return (opened - masks.narrow).reshape(*product.shape)
+        told = yield from told_by_both(me, f"{tag} opened", size_of(code.ell * size, code.primes))
+        segments = from_bytes(told, (code.ell, size), code.primes)
+        me.note_inside(told)
+    return (me.of_segments(segments, (size,)) - masks.narrow).reshape(*product.shape)

@@ -175,7 +175,8 @@ class Server:
         # Owners deal without having waited for others, and a union is found without those who compare.
         alone = ("root", True), ("union opened", False)
         owed = [wait for wait in of_others if (wait.tag, wait.unless_lost) not in alone]
-        if job.comparers and owed and all(map(me.inbox.has_none, owed)):
+        # A comparer that owes something may itself wait, for a client or another comparer.
+        if job.comparers and owed and all(not one.unless_lost or me.inbox.has_none(one) for one in owed):
             named = ", ".join(map(job.called, job.comparers))
             raise TooManyFaultsError(
                 f"nobody sends anything: {named}, or a client whose shares are needed, keeps the others "

@@ -119,8 +119,7 @@ def test_messages_of_a_check_are_below_their_bound(length):
 def test_a_wrong_share_of_tables_is_caught_also_by_one_recipient(recipients):
     job = "three", "resamples"
     _, letters = honest(job)
-    mine = [one for one in letters if (one.sender, one.tag) == (3, "share")]
-    tables = max(mine, key=lambda one: one.step)
+    (tables,) = [one for one in letters if (one.sender, one.tag) == (3, "tables")]
     assert tables.recipients == (1, 2)  # clients alone, and not the server
     lie = replace(drawn(0), job=job, how="residue", letter=replace(tables, recipients=recipients))
     assert verdict(lie, played(setup_of(job), lie)) == "caught"

@@ -23,7 +23,15 @@ from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(3)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) + 4 * _RNG.integers(0, 2, (m, 1)) for m in (4, 5, 3, 1, 2)]
-WIDE = {"share": True, "hidden": True, "answer": True, "sums": False, "sizes": False, "labels": False}
+WIDE = {
+    "share": True,
+    "tables": True,
+    "hidden": True,
+    "answer": True,
+    "sums": False,
+    "sizes": False,
+    "labels": False,
+}
 """Tags of shares of what is computed, and whether it is <x>."""
 
 
@@ -137,7 +145,7 @@ class SplitViews:
         """So whatever a party is sent tells it nothing else than what is opened."""
         code, few = self._code, primes_above(self.net.m, what="rows")
         for (step, tag, recipient), sent in self._shares.items():
-            count = {"share": 1, "labels": 1, "sizes": few}.get(tag, len(code.primes))
+            count = {"share": 1, "tables": 1, "labels": 1, "sizes": few}.get(tag, len(code.primes))
             primes = code.primes[:count]
             (size,) = {len(data) // size_of(1, primes) for data in sent.values()}
             shares = {j: from_bytes(data, (size,), primes) for j, data in sent.items()}

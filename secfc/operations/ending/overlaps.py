@@ -6,15 +6,17 @@ not.
 """
 
 from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Ints, Labels
+from secfc.field.packing import to_bytes
 from secfc.operations.checking.check import settled
-from secfc.operations.opening import opening
-from secfc.protocol.parties.party import Party
+from secfc.protocol.parties.opened import opened_shares
+from secfc.protocol.parties.party import Half, Party
 from secfc.protocol.parties.random_sharings import random_sharings
 from secfc.sharing.shared import Shared, joined
 
@@ -36,7 +38,7 @@ def opened_tables(me: Party, partitions: list[Shared]) -> Generator[None, None, 
     size = sets.shape[0] ** 2
     random = yield from random_sharings(me, zeros=size)
     hidden = sets.overlaps().reshape(size) + random.zeros.modulo_first()
-    found = yield from me.together([opening(me, hidden, inside=True)])
+    found = yield from me.together([_holder(me, hidden)])
     if found[0] is None:
         return None
     counts = found[0].astype(np.int64).reshape(me.code.ell, sets.shape[0], sets.shape[0])
@@ -46,6 +48,18 @@ def opened_tables(me: Party, partitions: list[Shared]) -> Generator[None, None, 
     if (counts != counts[0]).any() or (tables.sum((2, 3)) != m).any() or alone.any():
         raise CheatError("opened tables are not those of partitions of all rows", code=Code.BAD_MESSAGE)
     return tables
+
+
+def _holder(me: Party, product: Shared) -> Half:
+    """The segments modulo the first prime, shape (ell, size), at holders. Evaluators may be no holders."""
+    alone = replace(me, code=me.code.first_prime())
+    claim = me.claim(product)
+    if product.residues is None:
+        return None
+    me.send_share(me.roles.holders, "tables", to_bytes(product.residues[:1], alone.code.primes))
+    segments = yield from opened_shares(alone, "tables", product.size, wide=True)
+    claim.value = alone.of_segments(segments, product.shape)
+    return segments[0]
 
 
 def _by_pair(counts: Ints, k: int) -> Ints:

@@ -24,6 +24,15 @@ def opened_shares(
     return me.code.open(_residues(me, sent, size), wide=wide)
 
 
+def told_by_both(me: Party, tag: str, size: int) -> Generator[Wait, dict[int, Data], Data]:
+    """What both evaluators told with a tag. CheatError if they told different bytes: it names nobody."""
+    first, second = (yield Wait(tag, me.roles.evaluators, size)).values()
+    if first != second:
+        text = f"{tag}: the evaluators told different numbers, or a holder has sent them different shares"
+        raise CheatError(text, code=Code.BAD_MESSAGE)
+    return first
+
+
 def noticing(me: Party) -> int:
     """So many shares of [x] that t wrong ones are noticed, without those that are needed to locate liars."""
     return me.code.narrow + max(0, me.code.t - max(0, me.max_liars - len(me.liars)))

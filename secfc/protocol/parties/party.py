@@ -174,8 +174,15 @@ class Party:
         primes = self.code.primes
         segments = np.zeros((len(primes), self.code.ell, len(values)))
         segments[:, segment] = [[float(value % p) for value in values] for p in primes]
-        found = self.code.public(segments, self.number) if self.holds else None
-        return Shared(primes, (len(values),), found)
+        return self.of_segments(segments, (len(values),))
+
+    def of_segments(self, segments: Floats | None, shape: tuple[int, ...]) -> Shared:
+        """Shares, of this shape, of public segments, shape (P, ell, size), which holders need."""
+        found = None
+        if self.holds:
+            assert segments is not None
+            found = self.code.public(segments, self.number)
+        return Shared(self.code.primes, shape, found)
 
     def send(self, recipient: int, tag: str, data: Data) -> None:
         """Send a message of the present step, which is not changed any more. One to itself does not leave."""
