@@ -5,6 +5,7 @@ Points are roots of unity for segments and masks, and a coset of these for clien
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class EvaluationPoints:
     alpha: tuple[int, ...]
 
 
+@lru_cache(maxsize=64)
 def evaluation_points(prime: Prime, *, n: int, coded: int) -> EvaluationPoints:
     """Points for n clients and `coded` = ell + t segments and masks.
 

@@ -7,7 +7,7 @@ product of two values of [x] and [y] is a value of <x y>, and the sum of two sha
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 import numpy as np
@@ -17,7 +17,7 @@ from secfc.errors import ParameterError, SecFCError
 from secfc.field.array_types import Floats
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import BYTES_PER_RESIDUE
-from secfc.field.primes import PRIMES
+from secfc.field.primes import PRIMES, Prime
 from secfc.field.residues import canonical, matmul, reduce
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
@@ -202,13 +202,22 @@ class Codewords:
     @cached_property
     def _dealing(self) -> Floats:
         """From segments and masks to shares, modulo each prime: shape (P, n, R)."""
-        every = zip(self._points, self.primes, strict=True)
-        return np.stack([self._matrix(points, p) for points, p in every])
+        return _dealing_matrices(PRIMES[: len(self.primes)], self.n, self.ell, self.narrow)
 
-    def _matrix(self, points: EvaluationPoints, p: int) -> Floats:
-        beta, masks = points.beta[: self.ell], self.wide - self.ell
-        powers = np.empty((self.n, masks))
-        for at, a in enumerate(points.alpha):
-            zeros = prod(a - b for b in beta)  # 0 at every beta
-            powers[at] = [zeros * pow(a, i, p) % p for i in range(masks)]
-        return np.concatenate([lagrange_basis(beta, points.alpha, p), reduce(powers, p)], axis=1)
+
+@lru_cache(maxsize=16)
+def _dealing_matrices(primes: tuple[Prime, ...], n: int, ell: int, coded: int) -> Floats:
+    """Computed once for all parties of a process, and for all their codewords modulo the first prime."""
+    points = [evaluation_points(prime, n=n, coded=coded) for prime in primes]
+    masks = 2 * coded - 1 - ell
+    every = zip(points, primes, strict=True)
+    return np.stack([dealing_matrix(one, prime.p, ell=ell, masks=masks) for one, prime in every])
+
+
+def dealing_matrix(points: EvaluationPoints, p: int, *, ell: int, masks: int) -> Floats:
+    """From segments and masks to shares modulo a prime: reduced residues, shape (n, ell + masks)."""
+    beta, powers = points.beta[:ell], np.empty((len(points.alpha), masks))
+    for at, a in enumerate(points.alpha):
+        zeros = prod(a - b for b in beta)  # 0 at every beta
+        powers[at] = [zeros * pow(a, i, p) % p for i in range(masks)]
+    return np.concatenate([lagrange_basis(beta, points.alpha, p), reduce(powers, p)], axis=1)

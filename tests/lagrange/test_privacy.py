@@ -15,7 +15,7 @@ from secfc.field.primes import PRIMES, Prime, primes_of
 from secfc.kernels import choose
 from secfc.lagrange.basis import EvaluationPoints, evaluation_points, lagrange_basis
 from secfc.protocol.job.making import make_job
-from secfc.sharing.codewords import Codewords
+from secfc.sharing.codewords import Codewords, dealing_matrix
 from secfc.sharing.proof import COVERS, with_covers
 
 KEY = bytes(range(32))
@@ -30,8 +30,7 @@ class Tiny:
         self.alpha = tuple(range(ell + t, ell + t + self.n))
         assert max(self.alpha) < p
         points = EvaluationPoints(beta=self.beta, alpha=self.alpha)
-        code = Codewords(n=self.n, t=t, ell=ell, primes=(p,))
-        self.encoding = code._matrix(points, p)[:, : ell + t] % p
+        self.encoding = dealing_matrix(points, p, ell=ell, masks=t) % p
         self.masks = np.array(list(product(range(p), repeat=t)))
         self.data = list(product(range(p), repeat=ell))
 

@@ -315,9 +315,8 @@ def _witness(me: Party, task: _Task) -> Half:
         table = (yield Wait("refusals", (COORDINATOR,), size * me.code.n))[COORDINATOR]
         me.note(bytes(table))
         rows = np.frombuffer(table, dtype=np.uint8).reshape(me.code.n, size)
-        said = np.unpackbits(rows, axis=1, count=me.code.n)
-        every = ((j, holder) for holder in me.roles.holders for j in roots)
-        refused = frozenset((j, holder) for j, holder in every if said[holder - 1, j - 1])
+        said = np.argwhere(np.unpackbits(rows, axis=1, count=me.code.n)) + 1
+        refused = frozenset((j, holder) for holder, j in said.tolist() if j in roots)
     if me.max_liars:
         return tuple(roots), refused
     return tuple(roots.keys() - {dealer for dealer, _ in refused}), frozenset()
