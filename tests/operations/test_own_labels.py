@@ -11,6 +11,7 @@ from support.recorded import recorded_keys
 from support.sweeps import every
 
 from plaintext_baselines import ExactLloyd
+from secfc.crypto.hash_tree import depth_of, root_of
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.field.packing import from_bytes, pack, pack_canonical, size_of, to_bytes, unpack
 from secfc.kmeans import plain
@@ -189,12 +190,14 @@ def test_a_piece_has_a_salt_under_its_digest():
     net = Net(rows, start, k)
     net.run(carry=carry)
     of_covers = size_of(proof.COVERS, net.code.primes)
-    for recipient, data in pieces:
-        digest = data[32 * (recipient - 1) : 32 * recipient]
+    others = {data[:32] for _, data in pieces}  # a path begins with the digest of another's piece
+    found = set()
+    for _, data in pieces:
         # A proof is of [x] alone, or of <0> too.
-        ends = [32 * 3 + of_covers * values for values in (2, 4)]
-        assert [hashlib.sha256(data[end:]).digest() for end in ends].count(digest) == 1
-        assert digest not in [hashlib.sha256(data[end:-32]).digest() for end in ends]
+        ends = [32 * depth_of(3) + of_covers * values for values in (2, 4)]
+        found |= others & {hashlib.sha256(data[end:]).digest() for end in ends}
+        assert not others & {hashlib.sha256(data[end:-32]).digest() for end in ends}
+    assert found
     assert len({data[-32:] for _, data in pieces}) == len(pieces)
 
 
@@ -278,13 +281,15 @@ def test_a_dealer_that_proves_other_polynomials_to_one_holder_ends_the_run(monke
 
     def prove(me, recipient, tag, data):
         if (me.number, recipient, tag) == (2, 1, "piece"):
-            primes, start = me.code.primes, 32 * me.code.n
+            primes, start = me.code.primes, 32 * depth_of(me.code.n)
             end = start + size_of(me.code.narrow * proof.COVERS, primes)
             said = from_bytes(data[start:end], (me.code.narrow, proof.COVERS), primes).copy()
             said[:, 0] += proof.COVERS ** (ends[-1] - 1)  # what 1 more of the first value adds
             said %= np.array(primes)[:, np.newaxis, np.newaxis]
             data = bytes(data[:start]) + to_bytes(said, primes) + bytes(data[end:])
-            proofs.append(data[: end + size_of((me.code.wide - me.code.ell) * proof.COVERS, primes)])
+            of_zeros = size_of((me.code.wide - me.code.ell) * proof.COVERS, primes)
+            piece = hashlib.sha256(data[end + of_zeros :]).digest()
+            proofs.append(root_of(piece, 0, bytes(data[:start])) + data[start : end + of_zeros])
         elif (me.number, recipient, tag) == (2, 1, "root"):
             data = hashlib.sha256(proofs[0]).digest()
         send(me, recipient, tag, data)

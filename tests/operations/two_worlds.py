@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 from operations.own_net import parties_of, play
 
+from secfc.crypto.hash_tree import depth_of
 from secfc.field.packing import pack_canonical, unpack
 from secfc.field.primes import Prime
 from secfc.kernels.vectorised import VectorisedKernels
@@ -149,8 +150,9 @@ class World:
 def _numbers(code, tag, data):
     if tag in ("bits", "mask"):
         return np.unpackbits(np.frombuffer(data, dtype=np.uint8)).astype(np.float64)
-    # A piece without digests, which are of salted pieces, and without the salt.
-    return unpack(np.frombuffer(bytes(data)[32 * code.n : -32] if tag == "piece" else data, dtype=np.uint8))
+    # A piece without its path of digests, which are of salted pieces, and without the salt.
+    path = 32 * depth_of(code.n)
+    return unpack(np.frombuffer(bytes(data)[path:-32] if tag == "piece" else data, dtype=np.uint8))
 
 
 def told_apart(code, coalition, roles, operation, inputs):

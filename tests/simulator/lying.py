@@ -14,7 +14,8 @@ from unittest.mock import patch
 import numpy as np
 
 from secfc.crypto.channel import TAG_BYTES, Channel, Channels, Sealed
-from secfc.crypto.handshake import DIGEST_BYTES, Handshake
+from secfc.crypto.handshake import Handshake
+from secfc.crypto.hash_tree import DIGEST, depth_of
 from secfc.errors import CheatError, PartyError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES, primes_of, residues_needed
@@ -206,8 +207,8 @@ class LyingClient(Client):
         return bytes(changed)
 
     def _first_residue(self, what: str) -> int:
-        """Bytes before the residues: in a piece there are digests."""
-        return DIGEST_BYTES * self._job.n if what == "piece" else 0
+        """Bytes before the residues: in a piece there is a path."""
+        return DIGEST * depth_of(self._job.n) if what == "piece" else 0
 
     def _residues(self, what: str, letter: bytes) -> PackedResidues:
         """The residues of a letter, modulo the primes by which its sender shares now."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Generator
 
+from secfc.crypto.hash_tree import DIGEST
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Data
-from secfc.protocol.parties.dealing import DIGEST
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Party
 

@@ -13,10 +13,10 @@ from collections.abc import Generator
 
 import numpy as np
 
+from secfc.crypto.hash_tree import DIGEST
 from secfc.errors import CheatError
 from secfc.field.array_types import Data, Ints
 from secfc.operations.beginning.united_dealing import ELEMENT, deal_part, elements_of
-from secfc.protocol.parties.dealing import DIGEST
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.psu.found import Found

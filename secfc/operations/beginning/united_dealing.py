@@ -13,11 +13,12 @@ from collections.abc import Generator
 
 import numpy as np
 
+from secfc.crypto.hash_tree import DIGEST
 from secfc.errors import UnionError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Data
 from secfc.operations.beginning.alike import all_have
-from secfc.protocol.parties.dealing import DIGEST, SALT, seed_of
+from secfc.protocol.parties.dealing import SALT, seed_of
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Party
 from secfc.psu.prime import Elements

@@ -1,7 +1,7 @@
 """Deals shares, and proves that they lie on polynomials together with what all other holders got.
 
 A dealer sends every holder a piece, shares of [x] and of zeros <0>, with a proof (`secfc.sharing.proof`),
-and tells everybody a digest of the proof and all pieces. Coefficients follow from a hash of the digests of
+and tells everybody a digest of the proof and all pieces. Coefficients follow from the root of a hash tree of
 all pieces, of the dealer, the step and all that was opened before (`seed_of`), so no tries are made ahead.
 Opens nothing. What dealers that may be lost tell all passes through the coordinator, so one that lies cannot
 tell parties different things. Who refuses pieces says so. A dealer that tells parties different digests is
@@ -15,6 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from secfc.crypto.hash_tree import DIGEST, depth_of, root_of, tree_of
 from secfc.errors import CheatError, MessageError, PartyError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Data, Floats
@@ -26,8 +27,7 @@ from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.sharing.proof import COVERS, agrees, coefficients, sums, with_covers
 from secfc.sharing.shared import Shared
 
-_LABEL = b"secfc dealing 2"
-DIGEST = 32
+_LABEL = b"secfc dealing 3"
 SALT = 32
 """Random bytes of each piece. Without them a digest of another's piece would confirm a guess of what is
 shared, because t shares, the proof and the guess determine that piece."""
@@ -86,12 +86,12 @@ class _Task:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the parts of a piece end, in bytes: digests, proof, shares of [x], shares of <0>, a salt.
+    """Where the parts of a piece end, in bytes: path, proof, shares of [x], shares of <0>, a salt.
 
     Each kind of shares has covers after it, but without zeros there are none of <0>.
     """
 
-    digests: int
+    path: int
     proof: int
     shared: int
     zeros: int
@@ -102,7 +102,7 @@ class _Layout:
         code, of_zeros = me.code, COVERS if zeros else 0
         proof = code.narrow * COVERS + (code.wide - code.ell) * of_zeros
         counts = proof, shared + COVERS, zeros + of_zeros
-        sizes = [DIGEST * code.n, *(size_of(count, code.primes) for count in counts), SALT]
+        sizes = [DIGEST * depth_of(code.n), *(size_of(count, code.primes) for count in counts), SALT]
         return cls(*np.cumsum(sizes).tolist())
 
 
@@ -167,7 +167,7 @@ def most_told_bytes(n: int) -> int:
 
 def most_piece_bytes(n: int, primes: int, values: int) -> int:
     """Most bytes of a piece with so many [x] and as many <0>."""
-    return DIGEST * n + BYTES_PER_RESIDUE * primes * 2 * (values + COVERS + COVERS * n) + SALT
+    return DIGEST * depth_of(n) + BYTES_PER_RESIDUE * primes * 2 * (values + COVERS + COVERS * n) + SALT
 
 
 def added(me: Party, parts: list[Floats], size: int) -> Shared:
@@ -191,8 +191,9 @@ def _party(me: Party, task: _Task, segments: Floats | None) -> Half:
             came = yield Wait("piece", (dealer,), layout.end, unless_lost=may_be_lost, alone=may_be_lost)
             if not came and not me.max_liars:
                 continue
-            is_of_root = bool(came) and hashlib.sha256(came[dealer][: layout.proof]).digest() == root
-            shares = _checked(me, task, dealer, came[dealer]) if is_of_root else None
+            every_piece = _every_piece(me, layout, came[dealer]) if came else b""
+            is_of_root = bool(came) and _root(layout, every_piece, came[dealer]) == root
+            shares = _checked(me, task, dealer, every_piece, came[dealer]) if is_of_root else None
         if is_of_root and shares is not None:
             found[dealer] = shares
         elif not task.may_be_lost or not me.max_liars:
@@ -214,15 +215,15 @@ def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None
         code.deal_zeros(every[1], me.kernels, pieces[:, layout.shared : layout.zeros].reshape(shape))
     salts = me.masks.octets(SALT * code.n)
     pieces[:, layout.zeros :] = np.frombuffer(salts, np.uint8).reshape(code.n, SALT)
-    digests = b"".join(hashlib.sha256(one[layout.proof :].data).digest() for one in pieces)
-    factors = coefficients(seed_of(me, _LABEL, me.number, digests), task.longest(me.number), code.moduli)
-    proofs = [to_bytes(sums(one, factors, code.moduli), code.primes) for one in every]
-    begin = b"".join([digests, *proofs])
-    pieces[:, : layout.proof] = np.frombuffer(begin, np.uint8)
+    every_piece, paths = tree_of([hashlib.sha256(one[layout.proof :].data).digest() for one in pieces])
+    factors = coefficients(seed_of(me, _LABEL, me.number, every_piece), task.longest(me.number), code.moduli)
+    proofs = b"".join(to_bytes(sums(one, factors, code.moduli), code.primes) for one in every)
+    pieces[:, : layout.path] = np.frombuffer(b"".join(paths), np.uint8).reshape(code.n, -1)
+    pieces[:, layout.path : layout.proof] = np.frombuffer(proofs, np.uint8)
     for holder, piece in zip(me.roles.holders, pieces, strict=True):
         if holder != me.number:
             me.send(holder, "piece", piece.data)
-    root = hashlib.sha256(begin).digest()
+    root = hashlib.sha256(every_piece + proofs).digest()
     if task.may_be_lost:  # the coordinator passes it on, so nobody is told anything else
         me.send(COORDINATOR, "root", root)
     else:
@@ -239,25 +240,33 @@ def _no_polynomial(dealer: int, *, may_be_told_falsely: bool) -> CheatError:
     return CheatError(text, code=Code.BAD_MESSAGE, clients=[dealer])
 
 
-def _checked(me: Party, task: _Task, dealer: int, data: Data) -> Dealt | None:
-    """A holder's shares from another dealer. None if they do not agree with its proof and digests."""
+def _checked(me: Party, task: _Task, dealer: int, every_piece: bytes, data: Data) -> Dealt | None:
+    """A holder's shares from another dealer. None if they do not agree with its proof."""
     code, octets = me.code, np.frombuffer(data, dtype=np.uint8)
-    layout, mine = _Layout.of(me, task.sizes[dealer], task.zeros), DIGEST * (me.number - 1)
-    digests, piece = octets[: layout.digests].tobytes(), octets[layout.proof :].data
-    if hashlib.sha256(piece).digest() != digests[mine : mine + DIGEST]:
-        return None
+    layout = _Layout.of(me, task.sizes[dealer], task.zeros)
     if any(me.kernels.refused(planes, code.primes) for planes in _planes(me, octets, layout)):
         return None
     shares = _shares(me, octets, layout)
-    factors = coefficients(seed_of(me, _LABEL, dealer, digests), task.longest(dealer), code.moduli)
+    factors = coefficients(seed_of(me, _LABEL, dealer, every_piece), task.longest(dealer), code.moduli)
     try:
-        said = _proofs(me, octets[layout.digests : layout.proof])
+        said = _proofs(me, octets[layout.path : layout.proof])
     except MessageError:
         return None
     for zeros, (one, of_one) in enumerate(zip(shares, said, strict=True)):
         if not agrees(code, me.number, one, of_one, factors, zeros=bool(zeros)):
             return None
     return _without_covers(shares)
+
+
+def _every_piece(me: Party, layout: _Layout, data: Data) -> bytes:
+    """The digest of all pieces with which a holder's piece agrees."""
+    own = hashlib.sha256(data[layout.proof :]).digest()
+    return root_of(own, me.number - 1, bytes(data[: layout.path]))
+
+
+def _root(layout: _Layout, every_piece: bytes, data: Data) -> bytes:
+    """The digest of all pieces and the proof, which everybody is told."""
+    return hashlib.sha256(every_piece + data[layout.path : layout.proof]).digest()
 
 
 def _planes(me: Party, octets: Bytes, layout: _Layout) -> list[Bytes]:
@@ -322,7 +331,7 @@ def _witness(me: Party, task: _Task) -> Half:
     return tuple(roots.keys() - {dealer for dealer, _ in refused}), frozenset()
 
 
-def seed_of(me: Party, label: bytes, dealer: int, digests: bytes) -> bytes:
+def seed_of(me: Party, label: bytes, dealer: int, pieces: bytes) -> bytes:
     """The seed of a dealer's coefficients. All else that it depends on was fixed before the present step."""
     place = me.seen + me.step.to_bytes(4) + dealer.to_bytes(2)
-    return hashlib.sha256(label + place + digests).digest()
+    return hashlib.sha256(label + place + pieces).digest()
