@@ -19,7 +19,6 @@ from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.simulated import give
 from secfc.drivers.terms import RunTerms
 from secfc.kernels import choose
-from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.consensus import Resampled
 from secfc.operations.ending.cells import Counted
 from secfc.protocol.job.cases import Union
@@ -64,11 +63,11 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
 
 
 def _compile(setup: Setup) -> bool:
-    """Compile here once, if needed: the parties then read the code from the cache. True if there is any."""
-    chosen: list[object] = [choose(Layout(tuple(map(len, setup.rows))).run_residues(setup.job))]
+    """Compile here once, if needed: the parties then read the code from the cache. Whether they use any."""
+    kernels = choose(Layout(tuple(map(len, setup.rows))).run_residues(setup.job))
     if isinstance(setup.job.rows, Union):
-        chosen.append(kernels_for(setup.job.union_plan(bytes(SALT_BYTES))))
-    return any(not isinstance(one, VectorisedKernels) for one in chosen)
+        kernels_for(setup.job.union_plan(bytes(SALT_BYTES)))
+    return kernels.name == "compiled"
 
 
 def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes: Pipes, run: str) -> Outcome:

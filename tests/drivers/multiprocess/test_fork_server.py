@@ -159,9 +159,12 @@ def test_a_server_whose_driver_has_gone_ends_when_its_processes_have(forks, monk
         time.sleep(0.01)
 
 
-def test_one_server_forks_all_parties_of_a_run_and_ends_with_it(setup_of, servers):
+@pytest.mark.parametrize("kernels", ["numpy", "compiled"])
+def test_one_server_forks_all_parties_of_a_run_and_ends_with_it(setup_of, servers, monkeypatch, kernels):
+    monkeypatch.setenv("SECFC_KERNELS", kernels)
     outcome = run_multiprocess(setup_of())
     assert len(servers) == 1
+    assert (processes.COMPILED in servers[0].args) == (kernels == "compiled")  # loops are loaded once
     assert servers[0].returncode == 0
     whole = run_in_process(setup_of())
     assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in whole.labels]
