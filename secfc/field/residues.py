@@ -5,6 +5,8 @@ reduced residues is below 2**46. The sum of `BLOCK` such products is below 2**53
 without fused multiply-add. So plain BLAS is exact.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from secfc.field.array_types import Floats
@@ -21,24 +23,42 @@ MAX_ROWS = 1 << 29  # a sum of this many reduced residues (below 2**24) stays be
 MAX_WEIGHT = 1 << 23  # below every prime, so no row's masks become zero in a weighted sum
 
 
-def reduce(x: Floats, p: int | Floats, out: Floats | None = None) -> Floats:
-    """Reduced residues of integers |x| < 2**53 - 2**24 modulo odd primes below 2**24, in `out` or anew.
+LOOPS: list[Callable[[Floats, Floats, Floats], None]] = []
+"""`reduce` as a compiled loop of x, primes and the result, if `secfc.kernels.compiled` is loaded.
+
+It passes over memory once, and NumPy four times.
+"""
+
+
+def reduce(x: Floats, p: int | Floats) -> Floats:
+    """Reduced residues of integers |x| < 2**53 - 2**24 modulo odd primes below 2**24.
 
     The quotient x * (1/p) is at most 2**30 and off by less than 2**-22 of that rounding, so the rounded
     quotient q leaves |x - q p| <= p/2 + p 2**-22 <= p/2 + 4. Both q p and the difference are below 2**53, so
     they are exact. Arrays of primes broadcast to the shape of `x`.
     """
-    quotient: Floats = np.multiply(x, 1.0 / p, out=out)
+    if LOOPS and _by_first_axis(x, p):
+        found = np.empty_like(x)
+        LOOPS[0](x.reshape(len(x), -1), np.ravel(p), found.reshape(len(x), -1))
+        return found
+    quotient: Floats = np.multiply(x, 1.0 / p)
     np.rint(quotient, out=quotient)
     quotient *= -p
     quotient += x
     return quotient
 
 
-def canonical(x: Floats, p: int | Floats, out: Floats | None = None) -> Floats:
-    """Residues in [0, p) of the reduced residues `x` (p > 8), in `out`, which may be `x`, or a new array."""
+def _by_first_axis(x: Floats, p: int | Floats) -> bool:
+    """Whether x is contiguous, and has a prime for each index of its first axis."""
+    by_first = isinstance(p, np.ndarray) and p.ndim == x.ndim and p.size == len(p) == len(x)
+    return by_first and x.flags.c_contiguous
+
+
+def canonical(x: Floats, p: int | Floats) -> Floats:
+    """Residues in [0, p) of the reduced residues `x` (p > 8)."""
     residues: Floats = np.multiply(x < 0, p, dtype=np.float64)
-    return np.add(residues, x, out=residues if out is None else out)
+    residues += x
+    return residues
 
 
 def matmul(a: Floats, b: Floats, p: int | Floats) -> Floats:

@@ -10,6 +10,7 @@ from operator import index
 
 import numpy as np
 
+from secfc.field import residues
 from secfc.field.array_types import Floats, Ints, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels.gates import wires_of
@@ -20,6 +21,7 @@ from secfc.kernels.vectorised import VectorisedKernels, check_doubled
 _FOUR = 4
 
 _loops, _gates = loops("secfc.kernels.loops"), loops("secfc.kernels.gate_loops")
+residues.LOOPS.append(_loops.reduce)
 
 
 class CompiledKernels(VectorisedKernels):

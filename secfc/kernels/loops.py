@@ -61,6 +61,15 @@ def pack(values, p, packed):
     _pack(values, p, packed)
 
 
+@loop(void(given(float64, 2), given(float64, 1), array(float64, 2)))
+def reduce(x, primes, out):
+    """Reduced residues of integers below 2**53 - 2**24, modulo a prime for each row."""
+    for index in range(primes.size):
+        row, found, inverse, modulus = x[index], out[index], 1.0 / primes[index], primes[index]
+        for i in range(row.size):
+            found[i] = _reduced(row[i], inverse, modulus)
+
+
 @loop(int64(given(uint8, 1), int64, array(int64, 1)))
 def beyond(packed, p, found):
     """Write the places of integers that are not below p, and return how many there are."""

@@ -1,5 +1,7 @@
 """Exactness of the float64 arithmetic modulo p, at the largest magnitudes within its bounds."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,12 +11,15 @@ from support.sweeps import every, tries
 from secfc.field.array_types import Floats, Objects
 from secfc.field.primes import PRIMES
 from secfc.field.residues import BLOCK, canonical, centre, centred, inverse, matmul, reduce, squared_norms
+from secfc.kernels import load
 
 MODULI = [prime.p for prime in PRIMES]
 LIMIT = 2**53 - 2**24
 """`reduce` takes integers strictly below this in magnitude."""
 
 INNER = [1, 127, 128, 129, 256, 784]
+
+Reduce = Callable[[Floats, int], Floats]
 
 each_modulus = every("p", MODULI)
 laws = tries()
@@ -53,10 +58,20 @@ def signs(kind: str, shape: tuple[int, int]) -> Floats:
     return np.random.default_rng(7).choice([-1.0, 1.0], size=shape)
 
 
+def reduce_by_loop(x: Floats, p: int) -> Floats:
+    """By the compiled loop, which takes primes on the first of as many axes."""
+    assert load() is not None
+    return reduce(x[np.newaxis], np.array([[p]], dtype=np.float64))[0]
+
+
+each_form = pytest.mark.parametrize("reduce", [reduce, reduce_by_loop])
+
+
 class TestReduce:
+    @each_form
     @each_modulus
     @every("sign", [1, -1])
-    def test_is_exact_on_the_last_integers_of_its_domain(self, p: int, sign: int) -> None:
+    def test_is_exact_on_the_last_integers_of_its_domain(self, reduce: Reduce, p: int, sign: int) -> None:
         x = sign * np.arange(LIMIT - 200_000, LIMIT, dtype=np.int64)
         assert int(np.abs(x).max()) == 2**53 - 2**24 - 1
         r = reduce(x.astype(np.float64), p)
@@ -64,9 +79,10 @@ class TestReduce:
         assert not ((x - r.astype(np.int64)) % p).any()
         assert np.abs(r).max() <= p / 2 + 4
 
+    @each_form
     @each_modulus
     @every("sign", [1, -1])
-    def test_is_exact_where_the_quotient_is_hardest_to_round(self, p: int, sign: int) -> None:
+    def test_is_exact_where_the_quotient_is_hardest_to_round(self, reduce: Reduce, p: int, sign: int) -> None:
         multiples = p * np.arange(LIMIT // p - 20_000, LIMIT // p, dtype=np.int64)
         for offset in (p // 2 - 5, p // 2 - 1, p // 2, p // 2 + 1, p // 2 + 5, 0, 1, -1):
             x = sign * (multiples + offset)
@@ -75,25 +91,29 @@ class TestReduce:
             assert not ((x - r.astype(np.int64)) % p).any()
             assert np.abs(r).max() <= p / 2 + 4
 
+    @each_form
     @pytest.mark.parametrize("p", [3, 5, 7, 11, 13, 257, 65537, 8388593])
-    def test_bound_holds_for_every_smaller_prime_too(self, p: int) -> None:
+    def test_bound_holds_for_every_smaller_prime_too(self, reduce: Reduce, p: int) -> None:
         x = np.arange(LIMIT - 100_000, LIMIT, dtype=np.int64)
         r = reduce(x.astype(np.float64), p)
         assert not ((x - r.astype(np.int64)) % p).any()
         assert np.abs(r).max() <= p / 2 + 4
 
+    @each_form
     @laws
     @given(p=moduli, x=st.lists(st.integers(-LIMIT + 1, LIMIT - 1), max_size=20))
-    def test_result_is_congruent_and_small(self, p: int, x: list[int]) -> None:
+    def test_result_is_congruent_and_small(self, reduce: Reduce, p: int, x: list[int]) -> None:
         assert_reduced(reduce(np.array(x, dtype=np.float64), p), np.array(x, dtype=object), p)
 
+    @each_form
     @each_modulus
-    def test_small_integers_stay(self, p: int) -> None:
+    def test_small_integers_stay(self, reduce: Reduce, p: int) -> None:
         x = np.array([0, 1, -1, p // 2, -(p // 2)], dtype=np.float64)
         assert np.array_equal(reduce(x, p), x)
 
+    @each_form
     @each_modulus
-    def test_multiples_become_zero(self, p: int) -> None:
+    def test_multiples_become_zero(self, reduce: Reduce, p: int) -> None:
         top = (LIMIT - 1) // p
         x = p * np.array([1, -1, 2, top, -top], dtype=np.float64)
         assert np.array_equal(reduce(x, p), np.zeros(5))
