@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from secfc.errors import MessageError
 from secfc.field.array_types import Floats
-from secfc.field.residues import canonical
+from secfc.field.residues import LOOPS, by_first_axis, canonical
 
 BYTES_PER_RESIDUE = 3
 HEADROOM = 64  # bytes reserved before a payload: more than any header needs
@@ -27,7 +27,12 @@ def pack(residues: Floats, p: int | Floats) -> NDArray[np.uint8]:
 
     Arrays of primes broadcast to the shape of `residues`.
     """
-    return pack_canonical(canonical(residues, p))
+    if not by_first_axis(residues, p):
+        return pack_canonical(canonical(residues, p))
+    packed = np.empty((*residues.shape[:-1], BYTES_PER_RESIDUE * residues.shape[-1]), dtype=np.uint8)
+    for row, prime, out in zip(residues, np.ravel(p), packed, strict=True):
+        LOOPS[0].pack(row.reshape(-1), int(prime), out.reshape(-1))
+    return packed
 
 
 def pack_canonical(residues: Floats) -> NDArray[np.uint8]:
@@ -49,7 +54,9 @@ def unpack(packed: NDArray[np.uint8]) -> Floats:
     """The integers below 2**24 in three bytes each, as float64: the inverse of `pack`."""
     found = np.empty((*packed.shape[:-1], packed.shape[-1] // BYTES_PER_RESIDUE))
     octets = np.ascontiguousarray(packed).reshape(found.size, BYTES_PER_RESIDUE)
-    if found.size:
+    if LOOPS:
+        LOOPS[0].unpack(octets.reshape(-1), found.reshape(-1))
+    elif found.size:
         # Four bytes from each triple on, without the last: none follows it.
         words = np.ndarray(found.size - 1, "<u4", octets.data, strides=(BYTES_PER_RESIDUE,))
         flat = found.reshape(-1)

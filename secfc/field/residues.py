@@ -5,7 +5,7 @@ reduced residues is below 2**46. The sum of `BLOCK` such products is below 2**53
 without fused multiply-add. So plain BLAS is exact.
 """
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,10 @@ MAX_ROWS = 1 << 29  # a sum of this many reduced residues (below 2**24) stays be
 MAX_WEIGHT = 1 << 23  # below every prime, so no row's masks become zero in a weighted sum
 
 
-LOOPS: list[Callable[[Floats, Floats, Floats], None]] = []
-"""`reduce` as a compiled loop of x, primes and the result, if `secfc.kernels.compiled` is loaded.
+LOOPS: list[Any] = []
+"""The module of compiled loops, if it is loaded (`secfc.kernels.compiled`).
 
-It passes over memory once, and NumPy four times.
+They pass over memory once, NumPy four times. Here and in `packing` they give the same residues.
 """
 
 
@@ -37,9 +37,9 @@ def reduce(x: Floats, p: int | Floats) -> Floats:
     quotient q leaves |x - q p| <= p/2 + p 2**-22 <= p/2 + 4. Both q p and the difference are below 2**53, so
     they are exact. Arrays of primes broadcast to the shape of `x`.
     """
-    if LOOPS and _by_first_axis(x, p):
+    if by_first_axis(x, p):
         found = np.empty_like(x)
-        LOOPS[0](x.reshape(len(x), -1), np.ravel(p), found.reshape(len(x), -1))
+        LOOPS[0].reduce(x.reshape(len(x), -1), np.ravel(p), found.reshape(len(x), -1))
         return found
     quotient: Floats = np.multiply(x, 1.0 / p)
     np.rint(quotient, out=quotient)
@@ -48,10 +48,11 @@ def reduce(x: Floats, p: int | Floats) -> Floats:
     return quotient
 
 
-def _by_first_axis(x: Floats, p: int | Floats) -> bool:
-    """Whether x is contiguous, and has a prime for each index of its first axis."""
-    by_first = isinstance(p, np.ndarray) and p.ndim == x.ndim and p.size == len(p) == len(x)
-    return by_first and x.flags.c_contiguous
+def by_first_axis(x: Floats, p: int | Floats) -> bool:
+    """Whether loops are loaded, and x is contiguous and has a prime for each index of its first axis."""
+    if not LOOPS or not isinstance(p, np.ndarray):
+        return False
+    return p.ndim == x.ndim and p.size == len(p) == len(x) and x.flags.c_contiguous
 
 
 def canonical(x: Floats, p: int | Floats) -> Floats:

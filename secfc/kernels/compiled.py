@@ -21,7 +21,7 @@ from secfc.kernels.vectorised import VectorisedKernels, check_doubled
 _FOUR = 4
 
 _loops, _gates = loops("secfc.kernels.loops"), loops("secfc.kernels.gate_loops")
-residues.LOOPS.append(_loops.reduce)
+residues.LOOPS.append(_loops)
 
 
 class CompiledKernels(VectorisedKernels):

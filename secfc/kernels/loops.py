@@ -35,12 +35,6 @@ def _word(packed, i):
 
 
 @njit(**OPTIONS)
-def _unpack(packed, words):
-    for i in range(words.size):
-        words[i] = _word(packed, i)
-
-
-@njit(**OPTIONS)
 def _put(word, packed, i):
     packed[3 * i] = word & int32(255)
     packed[3 * i + 1] = (word >> int32(8)) & int32(255)
@@ -59,6 +53,13 @@ def _pack(values, p, packed):
 def pack(values, p, packed):
     """Three bytes for each of the integers modulo p."""
     _pack(values, p, packed)
+
+
+@loop(void(given(uint8, 1), array(float64, 1)))
+def unpack(packed, values):
+    """The integers below 2**24 in three bytes each."""
+    for i in range(values.size):
+        values[i] = _word(packed, i)
 
 
 @loop(void(given(float64, 2), given(float64, 1), array(float64, 2)))

@@ -1,5 +1,7 @@
 """Three bytes for each residue: round trips, the canonical encoding, and what is refused."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,9 +9,20 @@ from hypothesis import strategies as st
 from support.sweeps import tries
 
 from secfc.errors import MessageError
+from secfc.field import packing
+from secfc.field import residues as residues_module
 from secfc.field.array_types import Floats
-from secfc.field.packing import BYTES_PER_RESIDUE, HEADROOM, PackedResidues, pack, unpack
+from secfc.field.packing import (
+    BYTES_PER_RESIDUE,
+    HEADROOM,
+    PackedResidues,
+    from_bytes,
+    pack,
+    to_bytes,
+    unpack,
+)
 from secfc.field.primes import PRIMES
+from secfc.kernels import load
 
 MODULI = [prime.p for prime in PRIMES]
 P = MODULI[0]
@@ -23,7 +36,32 @@ def write(packed: PackedResidues, prime: int, residues: Floats, p: int) -> None:
     packed.planes()[prime] = pack(residues, p)
 
 
+@pytest.fixture(scope="module", params=["numpy", "loops"], autouse=True)
+def form(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Without compiled loops, and with them."""
+    assert load() is not None
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numpy":
+            for module in (residues_module, packing):
+                patch.setattr(module, "LOOPS", [])
+        yield
+
+
 class TestPack:
+    @tries()
+    @given(data=st.data(), shape=st.sampled_from([(0,), (1,), (7,), (2, 3), (2, 0)]))
+    def test_bytes_modulo_several_primes_give_canonical_residues(
+        self, data: st.DataObject, shape: tuple[int, ...]
+    ) -> None:
+        count = int(np.prod(shape))
+        drawn = [
+            data.draw(st.lists(st.integers(-(p + 8) // 2 + 1, (p + 8) // 2), min_size=count, max_size=count))
+            for p in MODULI[:3]
+        ]
+        residues = np.array(drawn, dtype=np.float64).reshape(3, *shape)
+        found = from_bytes(to_bytes(residues, MODULI[:3]), shape, MODULI[:3])
+        assert np.array_equal(found, residues % np.array(MODULI[:3]).reshape(3, *[1] * len(shape)))
+
     @tries()
     @given(data=st.data(), p=st.sampled_from(MODULI), columns=st.integers(0, 5), rows=st.integers(0, 5))
     def test_unpack_returns_what_was_packed(

@@ -202,7 +202,7 @@ from numba import int64
 from secfc.kernels.compiling import loop
 
 @loop(int64(int64))
-def reduce(x):
+def one(x):
     return x + 1
 """
 
@@ -219,7 +219,7 @@ from secfc.kernels import choose
 kernels = choose(1 << 50)
 if kernels.name == "compiled":
     from secfc.kernels.compiled import _loops
-    assert _loops.reduce(1) == 2
+    assert _loops.one(1) == 2
 print(kernels.name)
 """
 
