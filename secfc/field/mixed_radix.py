@@ -11,7 +11,7 @@ from operator import mul
 import numpy as np
 
 from secfc.field.array_types import Floats, Ints, Objects, Shares
-from secfc.field.residues import canonical, inverse, reduce
+from secfc.field.residues import canonical, centred, inverse, reduce
 
 
 class MixedRadix:
@@ -20,8 +20,8 @@ class MixedRadix:
     def __init__(self, primes: tuple[int, ...]) -> None:
         self.primes = primes
         self.radices: tuple[int, ...] = (1, *accumulate(primes[:-1], mul))
-        self.inverses = _inverses(primes)
-        """Centred inverse of p_j modulo p_q at [q, j], j < q."""
+        self.factors = _factors(primes)
+        """Modulo p_q digit v_q is [q, q] times the residue, and the sum of [q, j] v_j over j < q. Centred."""
         self.relative_error = (len(primes) + 2) * 2.0**-53
         """Bound on the relative error of `approximate`: a rounded radix and product per term, P - 1 sums."""
 
@@ -31,12 +31,12 @@ class MixedRadix:
         Residues are integers |x| < 2**53 - 2**24. Digits are below 2**24, so float32 is exact.
         """
         digits = np.empty(residues.shape, dtype=np.float32)
-        for i, p in enumerate(self.primes):
-            rest = reduce(residues[i], p)
-            for j in range(i):
-                # |rest| + digit < 2**25 and a centred inverse < 2**23: exact before the reduction.
-                rest = reduce((rest - digits[j]) * self.inverses[i, j], p)
-            digits[i] = canonical(rest, p)
+        for q, p in enumerate(self.primes):
+            # A reduced residue or a digit times a factor is below 2**47: so many are below 2**53.
+            total = reduce(residues[q], p) * self.factors[q, q]
+            for j in range(q):
+                total += digits[j].astype(np.float64) * self.factors[q, j]
+            digits[q] = canonical(reduce(total, p), p)
         return digits
 
     def approximate(self, digits: Shares) -> Floats:
@@ -64,8 +64,10 @@ class MixedRadix:
 
 
 @cache
-def _inverses(primes: tuple[int, ...]) -> Floats:
-    return np.array(
-        [[inverse(primes[j], p) if j < q else 0 for j in range(len(primes))] for q, p in enumerate(primes)],
-        dtype=np.float64,
-    )
+def _factors(primes: tuple[int, ...]) -> Floats:
+    """With R_j = p_1 ... p_(j-1): 1 / R_q modulo p_q at [q, q] and -R_j / R_q at [q, j], j < q."""
+    radices, factors = (1, *accumulate(primes, mul)), np.zeros((len(primes), len(primes)))
+    for q, p in enumerate(primes):
+        factors[q, q] = own = inverse(radices[q], p)
+        factors[q, :q] = [centred(-radix * own, p) for radix in radices[:q]]
+    return factors

@@ -11,12 +11,12 @@ from operator import index
 import numpy as np
 
 from secfc.field import residues
-from secfc.field.array_types import Floats, Ints, Shares
+from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels.gates import wires_of
 from secfc.kernels.interface import Bytes, Compared, Words
 from secfc.kernels.loading import loops
-from secfc.kernels.vectorised import VectorisedKernels, check_doubled
+from secfc.kernels.vectorised import MOST_WEIGHED, VectorisedKernels, check_doubled
 
 _FOUR = 4
 
@@ -46,6 +46,15 @@ class CompiledKernels(VectorisedKernels):
         sums = np.empty((weights.shape[0], shares.shape[0]))
         _loops.weighted_sums(shares, weights, p, sums)
         return sums
+
+    def moved_sums(self, shares: Shares, before: Labels, after: Labels, k: int, p: int) -> Floats:
+        if not before.size == after.size == shares.shape[1]:
+            raise ValueError("labels do not fit the shares")
+        if after.size and not all(-1 <= one.min() <= one.max() < k for one in (before, after)):
+            raise ValueError("labels do not fit the sets")
+        sums = np.empty((k, shares.shape[0]))
+        _loops.moved_sums(shares, before, after, sums)
+        return residues.reduce(sums, p)
 
     def affine(
         self, shares: Shares, rows: slice, matrix: Floats, constant: Floats, p: int, out: Bytes
@@ -78,7 +87,7 @@ class CompiledKernels(VectorisedKernels):
         if count != len(radix.primes) or octets % 3:
             raise ValueError("residues do not fit the primes, or are no words")
         out = np.empty((count, columns, octets // 3), dtype=np.float32)
-        _loops.digits(np.ascontiguousarray(packed), _moduli(radix.primes), radix.inverses, out)
+        _loops.digits(np.ascontiguousarray(packed), _moduli(radix.primes), radix.factors, out)
         return out
 
     def nearest(self, digits: Shares, radix: MixedRadix, sizes: Ints, tolerance: float) -> Compared:
@@ -106,7 +115,7 @@ class CompiledKernels(VectorisedKernels):
 
     def doubled_bits(self, packed: Bytes, radix: MixedRadix, out: Words) -> None:
         check_doubled(packed, radix, out)
-        _loops.doubled_bits(packed, _moduli(radix.primes), radix.inverses, out)
+        _loops.doubled_bits(packed, _moduli(radix.primes), radix.factors, out)
 
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:
         _check_leaves(bits, start, out)
@@ -144,15 +153,17 @@ class CompiledKernels(VectorisedKernels):
         found = np.empty(words.size // 3, dtype=np.int64)
         return found[: _loops.beyond(words, p, found)]
 
-    def _add_weighted(self, packed: Bytes, weight: float, total: Floats) -> int:
-        if packed.size != 3 * total.size:
-            raise ValueError("answers do not fit each other or the buffer")
-        return int(_loops.add_weighted(packed, weight, total))
-
-    def _pack(self, values: Floats, p: int, out: Bytes) -> None:
-        if out.size != 3 * values.size:
-            raise ValueError("residues do not fit the buffer")
-        _loops.pack(values, p, out)
+    def _weigh(self, planes: list[Bytes], weights: Floats, p: int, out: Bytes) -> int:
+        total, largest = np.zeros(out.size // 3), 0
+        for j in range(0, len(planes), _FOUR):
+            four, factors = planes[j : j + _FOUR], np.zeros(_FOUR)
+            factors[: len(four)] = weights[j : j + _FOUR]
+            four += four[:1] * (_FOUR - len(four))
+            largest = max(largest, int(_loops.add_weighted(*four, factors, total)))
+            if j % MOST_WEIGHED >= MOST_WEIGHED - _FOUR:
+                total = residues.reduce(total, p)
+        _loops.pack_totals(total, p, out)
+        return largest
 
 
 @cache

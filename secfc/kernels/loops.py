@@ -14,8 +14,8 @@ ROUND = 1.5 * 2.0**52
 BLOCK = 256
 """Rows whose digits are computed at a time: for 8 primes 16 KiB, half an L1 cache."""
 
-PRODUCT = 512
-"""Rows in a block of a product: 2 KiB of a column, so that memory is read in long pieces."""
+PRODUCT = 1024
+"""Rows in a block of a product: four rows of sums take 32 KiB, and memory is read in pieces of 4 KiB."""
 
 LONG = 2048
 """Rows in a block that is only unpacked. In short blocks the start would take longer than the work."""
@@ -92,15 +92,78 @@ def add_masks(packed, masks, p):
         _put(total if less < int32(0) else less, packed, i)
 
 
-@loop(int64(given(uint8, 1), float64, array(float64, 1)))
-def add_weighted(packed, weight, total):
-    """Add integers times a weight, and return the largest of the integers."""
-    largest = int32(0)
-    for i in range(total.size):
-        word = _word(packed, i)
-        total[i] += weight * float64(word)
-        largest = max(largest, word)
+@njit(**OPTIONS)
+def _four(matrix, h, c):
+    return matrix[h, c], matrix[h, c + 1], matrix[h, c + 2], matrix[h, c + 3]
+
+
+@njit(**OPTIONS)
+def _words(packed, i):
+    """Four integers of three bytes, of three words."""
+    a, b, c, low = packed[3 * i], packed[3 * i + 1], packed[3 * i + 2], uint32(0xFFFFFF)
+    second, third = (a >> uint32(24)) | (b << uint32(8)) & low, (b >> uint32(16)) | (c << uint32(16)) & low
+    return int32(a & low), int32(second), int32(third), int32(c >> uint32(8))
+
+
+@njit(**OPTIONS)
+def _dot(weights, a, b, c, d):
+    w0, w1, w2, w3 = weights
+    return w0 * float64(a) + w1 * float64(b) + w2 * float64(c) + w3 * float64(d)
+
+
+@njit(**OPTIONS)
+def _largest(four):
+    low, high = max(four[0], four[1]), max(four[2], four[3])
+    return max(low, high)
+
+
+_PLANES = (given(uint8, 1),) * 4
+
+
+@loop(int64(*_PLANES, given(float64, 1), array(float64, 1)))
+def add_weighted(first, second, third, fourth, weights, totals):
+    """Add four planes of integers times a weight each, and return the largest of the integers.
+
+    A processor shuffles words faster than bytes, so four integers are read as three words. The totals of the
+    first one of each four come first, then those of the second ones. `pack_totals` reads them so.
+    """
+    n, by, largest = totals.size // 4, (weights[0], weights[1], weights[2], weights[3]), int32(0)
+    t0, t1, t2, t3 = totals[:n], totals[n : 2 * n], totals[2 * n : 3 * n], totals[3 * n : 4 * n]
+    a, b = first[: 12 * n].view(np.uint32), second[: 12 * n].view(np.uint32)
+    c, d = third[: 12 * n].view(np.uint32), fourth[: 12 * n].view(np.uint32)
+    for i in range(n):
+        x, y, z, u = _words(a, i), _words(b, i), _words(c, i), _words(d, i)
+        t0[i] += _dot(by, x[0], y[0], z[0], u[0])
+        t1[i] += _dot(by, x[1], y[1], z[1], u[1])
+        t2[i] += _dot(by, x[2], y[2], z[2], u[2])
+        t3[i] += _dot(by, x[3], y[3], z[3], u[3])
+        largest = max(largest, _largest((_largest(x), _largest(y), _largest(z), _largest(u))))
+    for i in range(4 * n, totals.size):
+        last = _word(first, i), _word(second, i), _word(third, i), _word(fourth, i)
+        totals[i] += _dot(by, last[0], last[1], last[2], last[3])
+        largest = max(largest, _largest(last))
     return largest
+
+
+@njit(**OPTIONS)
+def _canonical(value, inverse, modulus):
+    x = _reduced(value, inverse, modulus)
+    return uint32(int32(x + modulus if x < 0.0 else x))
+
+
+@loop(void(given(float64, 1), int64, array(uint8, 1)))
+def pack_totals(totals, p, packed):
+    """Three bytes for each of the totals modulo p, in the order of the integers."""
+    n, inverse, modulus = totals.size // 4, 1.0 / p, float64(p)
+    t0, t1, t2, t3 = totals[:n], totals[n : 2 * n], totals[2 * n : 3 * n], totals[3 * n : 4 * n]
+    words = packed[: 12 * n].view(np.uint32)
+    for i in range(n):
+        a, b = _canonical(t0[i], inverse, modulus), _canonical(t1[i], inverse, modulus)
+        c, d = _canonical(t2[i], inverse, modulus), _canonical(t3[i], inverse, modulus)
+        words[3 * i] = a | b << uint32(24)
+        words[3 * i + 1] = b >> uint32(8) | c << uint32(16)
+        words[3 * i + 2] = c >> uint32(16) | d << uint32(8)
+    _pack(totals[4 * n :], p, packed[12 * n :])
 
 
 @loop(void(given(uint8, 3), given(int64, 1), array(float32, 3), int64))
@@ -132,54 +195,75 @@ def store(packed, primes, shares, start):
 
 
 @njit(**OPTIONS)
-def _four(row, c):
-    return row[c], row[c + 1], row[c + 2], row[c + 3]
+def _places(c, last, width, start):
+    """Where four rows from c on begin in an array of rows of this width; rows after the last are the last."""
+    return (
+        uint64(min(c, last) * width + start),
+        uint64(min(c + 1, last) * width + start),
+        uint64(min(c + 2, last) * width + start),
+        uint64(min(c + 3, last) * width + start),
+    )
 
 
 @njit(**OPTIONS)
-def _add_products(matrix, h, c, x, z):
-    """Add four columns of four rows of a matrix, times four rows of x, to four of z."""
-    a0, a1 = _four(matrix[h], c), _four(matrix[h + 1], c)
-    a2, a3 = _four(matrix[h + 2], c), _four(matrix[h + 3], c)
+def _add_products(matrix, h, c, held, x, sums, z, b):
+    """Add four columns of four rows of a matrix, times rows of shares at x, to rows of b sums at z."""
+    a0, a1 = _four(matrix, h, c), _four(matrix, h + 1, c)
+    a2, a3 = _four(matrix, h + 2, c), _four(matrix, h + 3, c)
     x0, x1, x2, x3 = x
     z0, z1, z2, z3 = z
-    for i in range(z0.size):
-        u, v, s, t = float64(x0[i]), float64(x1[i]), float64(x2[i]), float64(x3[i])
-        z0[i] += a0[0] * u + a0[1] * v + a0[2] * s + a0[3] * t
-        z1[i] += a1[0] * u + a1[1] * v + a1[2] * s + a1[3] * t
-        z2[i] += a2[0] * u + a2[1] * v + a2[2] * s + a2[3] * t
-        z3[i] += a3[0] * u + a3[1] * v + a3[2] * s + a3[3] * t
+    for i in range(uint64(b)):
+        u, v = float64(held[x0 + i]), float64(held[x1 + i])
+        s, t = float64(held[x2 + i]), float64(held[x3 + i])
+        sums[z0 + i] += a0[0] * u + a0[1] * v + a0[2] * s + a0[3] * t
+        sums[z1 + i] += a1[0] * u + a1[1] * v + a1[2] * s + a1[3] * t
+        sums[z2 + i] += a2[0] * u + a2[1] * v + a2[2] * s + a2[3] * t
+        sums[z3 + i] += a3[0] * u + a3[1] * v + a3[2] * s + a3[3] * t
 
 
 @loop(void(given(float32, 2), int64, given(float64, 2), given(float64, 1), int64, array(uint8, 2)))
 def affine(shares, start, matrix, constant, p, out):
     """Pack constant + matrix @ shares from column `start` on. The matrix is padded to multiples of four."""
-    (k, padded), last, rows = matrix.shape, shares.shape[0] - 1, out.shape[1] // 3
-    sums, inverse, modulus = np.empty((k, PRODUCT)), 1.0 / p, float64(p)
+    (k, padded), (columns, m), rows = matrix.shape, shares.shape, out.shape[1] // 3
+    held, sums = shares.reshape(columns * m), np.empty((k, PRODUCT))
+    flat, inverse, modulus = sums.reshape(k * PRODUCT), 1.0 / p, float64(p)
     for low in range(0, rows, PRODUCT):
         b = min(PRODUCT, rows - low)
-        begin, end = start + low, start + low + b
-        for h in range(k):
-            sums[h] = constant[h]
-        for c in range(0, padded, 4):
-            # 128 products and a reduced rest or constant: below 2**53.
-            if c % INNER == 0 and c:
-                for h in range(k):
-                    z = sums[h, :b]
-                    for i in range(b):
-                        z[i] = _reduced(z[i], inverse, modulus)
-            x = (
-                shares[c, begin:end],
-                shares[min(c + 1, last), begin:end],
-                shares[min(c + 2, last), begin:end],
-                shares[min(c + 3, last), begin:end],
-            )
-            for h in range(0, k, 4):
-                _add_products(
-                    matrix, h, c, x, (sums[h, :b], sums[h + 1, :b], sums[h + 2, :b], sums[h + 3, :b])
-                )
+        for h in range(0, k, 4):
+            for j in range(h, h + 4):
+                sums[j] = constant[j]
+            for c in range(0, padded, 4):
+                # 128 products and a reduced rest or constant: below 2**53.
+                if c % INNER == 0 and c:
+                    four = flat[h * PRODUCT : (h + 4) * PRODUCT]
+                    for i in range(four.size):
+                        four[i] = _reduced(four[i], inverse, modulus)
+                x, z = _places(c, columns - 1, m, start + low), _places(h, k, PRODUCT, 0)
+                _add_products(matrix, h, c, held, x, flat, z, b)
         for h in range(out.shape[0]):
             _pack(sums[h, :b], p, out[h, 3 * low : 3 * (low + b)])
+
+
+@loop(void(given(float32, 2), given(int32, 1), given(int32, 1), array(float64, 2)))
+def moved_sums(shares, before, after, sums):
+    """Sums of shares by set `after`, less those by set `before`, of rows that moved; set -1 is none."""
+    (k, columns), m, count = sums.shape, shares.shape[1], int64(0)
+    rows, old, new = np.empty(m, np.uint32), np.empty(m, np.uint32), np.empty(m, np.uint32)
+    for i in range(m):
+        rows[count], old[count], new[count] = i, 4 * (before[i] + 1), 4 * (after[i] + 1)
+        count += before[i] != after[i]
+    held, totals = shares.reshape(columns * m), np.empty(4 * (k + 1))
+    for c in range(0, columns, 4):
+        totals[:] = 0.0
+        for i in range(count):
+            row, a, b = uint64(rows[i]), uint64(old[i]), uint64(new[i])
+            for j in range(uint64(4)):  # four columns: one vector of totals of each set
+                value = float64(held[min(uint64(c) + j, uint64(columns - 1)) * uint64(m) + row])
+                totals[b + j] += value
+                totals[a + j] -= value
+        for h in range(k):
+            for j in range(min(4, columns - c)):
+                sums[h, c + j] = totals[4 * (h + 1) + j]
 
 
 @loop(void(given(float64, 2), given(float64, 3), int64, array(uint8, 2)))
@@ -250,34 +334,39 @@ def weighted_sums(shares, weights, p, sums):
 
 
 @njit(**OPTIONS)
-def _garner(digits, primes, inverses):
-    """Integers |x| < 2**53 - 2**24 with these residues, to canonical mixed-radix digits in place."""
+def _garner(digits, size, primes, factors):
+    """Integers below 2**25 with these residues, in rows of `BLOCK`, to canonical mixed-radix digits in place.
+
+    A product is below 2**48, and a sum of one for each prime below 2**53.
+    """
+    n = uint64(size)
     for q in range(primes.size):
-        digit, inverse, modulus = digits[q], 1.0 / primes[q], float64(primes[q])
-        for i in range(digit.size):
-            digit[i] = _reduced(digit[i], inverse, modulus)
+        at, factor = uint64(q * BLOCK), factors[q, q]
+        for i in range(n):
+            digits[at + i] *= factor
         for j in range(q):
-            earlier, factor = digits[j], inverses[q, j]
-            for i in range(digit.size):
-                digit[i] = _reduced((digit[i] - earlier[i]) * factor, inverse, modulus)
-        for i in range(digit.size):
-            digit[i] += modulus if digit[i] < 0.0 else 0.0
+            earlier, factor = uint64(j * BLOCK), factors[q, j]
+            for i in range(n):
+                digits[at + i] += digits[earlier + i] * factor
+        inverse, modulus = 1.0 / primes[q], float64(primes[q])
+        for i in range(n):
+            x = _reduced(digits[at + i], inverse, modulus)
+            digits[at + i] = x + modulus if x < 0.0 else x
 
 
 @loop(void(given(uint8, 3), given(int64, 1), given(float64, 2), array(float32, 3)))
-def digits(packed, primes, inverses, out):
+def digits(packed, primes, factors, out):
     """Mixed-radix digits of integers with these residues."""
     count, columns, rows = out.shape
-    room = np.empty(count * BLOCK)
+    values = np.empty((count, BLOCK))
     for column in range(columns):
         for low in range(0, rows, BLOCK):
             b = min(BLOCK, rows - low)
-            values = room[: count * b].reshape((count, b))
             for q in range(count):
                 part, value = packed[q, column, 3 * low : 3 * (low + b)], values[q]
                 for i in range(b):
                     value[i] = float64(_word(part, i))
-            _garner(values, primes, inverses)
+            _garner(values.reshape(count * BLOCK), b, primes, factors)
             for q in range(count):
                 value, target = values[q], out[q, column, low : low + b]
                 for i in range(b):
@@ -359,12 +448,12 @@ def _transpose(lines):
 
 
 @loop(void(given(uint8, 3), given(int64, 1), given(float64, 2), array(uint64, 4)))
-def doubled_bits(packed, primes, inverses, out):
+def doubled_bits(packed, primes, factors, out):
     """Bits of the digits of 2 x. Rows are arranged in 64 strips, so that a transpose works on vectors."""
     chunk, chunks, columns, words = out.shape
     count, rows, padded = primes.size, packed.shape[2] // 3, 64 * words
     places = chunk * chunks // count
-    values, room = np.empty((count, padded)), np.empty(count * BLOCK)
+    values, rest = np.empty((count, padded)), np.empty((count, BLOCK))
     lines = np.empty((count, padded // 2), dtype=np.uint64)
     for column in range(columns):
         values[:] = 0.0
@@ -374,10 +463,9 @@ def doubled_bits(packed, primes, inverses, out):
                 value[i] = 2.0 * float64(_word(part, i))
         for low in range(0, padded, BLOCK):
             b = min(BLOCK, padded - low)
-            rest = room[: count * b].reshape((count, b))
             for q in range(count):
-                rest[q, :] = values[q, low : low + b]
-            _garner(rest, primes, inverses)
+                rest[q, :b] = values[q, low : low + b]
+            _garner(rest.reshape(count * BLOCK), b, primes, factors)
             for q in range(count):
                 digit, line = rest[q], lines[q].view(np.uint32)[low : low + b]
                 for i in range(b):

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from secfc.field.array_types import Floats, Ints, Shares
+from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, triples, unpack
 from secfc.field.residues import BLOCK, centre, matmul, reduce, squared_norms
@@ -17,6 +17,9 @@ _BLOCK_ELEMENTS = 1 << 17
 
 _WEIGHED = 1 << 15
 """Residues that are added up at a time: 256 KiB of float64."""
+
+MOST_WEIGHED = 60
+"""Integers below 2**24 times reduced weights between reductions: 60 products and a rest are below 2**53."""
 
 
 class VectorisedKernels:
@@ -64,6 +67,20 @@ class VectorisedKernels:
         for start in range(0, shares.shape[1], BLOCK):
             part = slice(start, start + BLOCK)
             sums += reduce(weights[:, part] @ shares[:, part].T.astype(np.float64), p)
+        return reduce(sums, p)
+
+    def moved_sums(self, shares: Shares, before: Labels, after: Labels, k: int, p: int) -> Floats:
+        """Sums of shares by set `after`, less those by set `before`, reduced, shape (k, width + 1).
+
+        Reduced shares have shape (width + 1, m), labels (m,), int32, -1 for no set. Only rows that moved are
+        read.
+        """
+        moved, sets = (before != after).nonzero()[0], np.arange(k)[:, np.newaxis]
+        sums, step = np.zeros((k, shares.shape[0])), max(1, _BLOCK_ELEMENTS // max(k, shares.shape[0]))
+        for low in range(0, moved.size, step):
+            rows = moved[low : low + step]
+            change = (after[rows] == sets).astype(np.float64) - (before[rows] == sets)
+            sums += self.weighted_sums(shares.take(rows, axis=1), change, p)
         return reduce(sums, p)
 
     def affine(
@@ -136,19 +153,12 @@ class VectorisedKernels:
 
         def of_prime(at: int) -> int:
             target, p = out[at].reshape(-1), primes[at]
-            planes = [
-                (packed[at].reshape(-1), weight) for packed, weight in zip(answers, weights[at], strict=True)
-            ]
+            planes = [packed[at].reshape(-1) for packed in answers]
             for low in range(0, target.size, 3 * _WEIGHED):
                 part = slice(low, min(low + 3 * _WEIGHED, target.size))
-                total = np.zeros((part.stop - low) // BYTES_PER_RESIDUE)
-                for j, (plane, weight) in enumerate(planes):
-                    if self._add_weighted(plane[part], weight, total) >= p:
-                        return j
-                    # A canonical residue times a weight is below 2**47; 63 and a rest are below 2**53.
-                    if j % 63 == 62:
-                        total = reduce(total, p)
-                self._pack(total, p, target[part])
+                some = [plane[part] for plane in planes]
+                if self._weigh(some, weights[at], p, target[part]) >= p:
+                    return next(j for j, one in enumerate(some) if self._beyond(one, p).size)
             return -1
 
         return max(self.threads.each(of_prime, range(len(primes)), size=len(answers) * out.size // 3))
@@ -207,15 +217,17 @@ class VectorisedKernels:
         """Places of the words of 24 bits that are not below p."""
         return np.flatnonzero(unpack(words) >= p)
 
-    def _add_weighted(self, packed: Bytes, weight: float, total: Floats) -> int:
-        """Add packed integers times a weight to their sums. Returns the largest of the integers."""
-        integers = unpack(packed)
-        total += weight * integers
-        return int(integers.max())
-
-    def _pack(self, values: Floats, p: int, out: Bytes) -> None:
-        """Pack integers below 2**53 - 2**24 modulo p."""
-        out[...] = pack(reduce(values, p), p)
+    def _weigh(self, planes: list[Bytes], weights: Floats, p: int, out: Bytes) -> int:
+        """Pack the weighted sum of integers modulo p, and return the largest of the integers."""
+        total, largest = np.zeros(out.size // BYTES_PER_RESIDUE), 0
+        for j, (packed, weight) in enumerate(zip(planes, weights, strict=True), start=1):
+            integers = unpack(packed)
+            total += weight * integers
+            largest = max(largest, int(integers.max()))
+            if j % MOST_WEIGHED == 0:
+                total = reduce(total, p)
+        out[...] = pack(reduce(total, p), p)
+        return largest
 
 
 def check_doubled(packed: Bytes, radix: MixedRadix, out: Words) -> None:

@@ -16,9 +16,6 @@ from secfc.field.packing import PackedResidues
 from secfc.field.residues import reduce, squared_norms
 from secfc.kernels import Kernels
 
-_MEMBERS = 1 << 18
-"""Memberships of rows in sets at a time: 2 MiB of float64."""
-
 
 class CodedPoints:
     """A client's shares of every row, and the coded distances and sums that it computes from them.
@@ -73,21 +70,12 @@ class CodedPoints:
 
     def _move(self, sets: Labels) -> None:
         """Update the exact sums of the shares in each set by the rows that moved."""
-        moved, clusters = (self._summed != sets).nonzero()[0], np.arange(self._sums.shape[1])[:, np.newaxis]
-        step = max(1, _MEMBERS // len(clusters))
-        for low in range(0, moved.size, step):
-            rows = moved[low : low + step]
-            change = (sets[rows] == clusters).astype(np.float64) - (self._summed[rows] == clusters)
-            self._add(rows, change)
+
+        def move(index: int) -> None:
+            p, sums = self._primes[index], self._sums[index]
+            change = self._kernels.moved_sums(self._shares[index], self._summed, sets, len(sums), p)
+            self._sums[index] = reduce(sums + change, p)
+
+        count, moved = len(self._primes), np.count_nonzero(self._summed != sets)
+        self._kernels.threads.each(move, range(count), size=count * self._shares.shape[1] * moved)
         self._summed = sets
-
-    def _add(self, rows: Ints, change: Floats) -> None:
-        """Add shares of some rows, times weights, shape (k, rows), to the sums modulo every prime."""
-
-        def add(index: int) -> None:
-            p, shares = self._primes[index], self._shares[index].take(rows, axis=1)
-            sums = self._sums[index] + self._kernels.weighted_sums(shares, change, p)
-            self._sums[index] = reduce(sums, p)
-
-        count = len(self._primes)
-        self._kernels.threads.each(add, range(count), size=count * self._shares.shape[1] * rows.size)

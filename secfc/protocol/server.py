@@ -26,7 +26,7 @@ from secfc.protocol.job.row_layout import Layout, check_told, planned_rows
 from secfc.protocol.messages import SERVER, Hello, Message, Plan, StepReport
 from secfc.protocol.messages.accepted import Sizes, check_envelope
 from secfc.protocol.program.located import Claim
-from secfc.protocol.program.stepping import Stepping, letters_of
+from secfc.protocol.program.stepping import Stepping
 from secfc.protocol.program.whole_run import Brought
 from secfc.protocol.program.whose_rows import Given
 from secfc.protocol.progress import Progress
@@ -206,8 +206,7 @@ class Server:
         assert isinstance(message, StepReport)
         if self._steps.ended:
             return []
-        self._steps.take(message)
-        self._dealt[sender] += any(place.tag in _WITH_OTHERS for place, _ in letters_of(message.data))
+        self._dealt[sender] += any(place.tag in _WITH_OTHERS for place in self._steps.take(message))
         gathering.absent.discard(sender)
         return self._go_on(self._steps, self._steps.go_on())
 

@@ -40,16 +40,19 @@ def random_integers(primes: tuple[int, ...], count: int) -> list[int]:
 
 
 @counts
-def test_inverses_are_centred_and_of_the_earlier_primes(count: int) -> None:
+def test_factors_are_centred_and_of_the_earlier_radices(count: int) -> None:
     primes = primes_of(count)
-    inverses = MixedRadix(primes).inverses
-    assert inverses.shape == (count, count)
-    assert inverses.dtype == np.float64
+    system = MixedRadix(primes)
+    radices, factors = system.radices, system.factors
+    assert factors.shape == (count, count)
+    assert factors.dtype == np.float64
     for q, p in enumerate(primes):
-        for j, earlier in enumerate(primes):
-            inverse = int(inverses[q, j])
-            assert inverse * earlier % p == 1 if j < q else inverse == 0
-            assert abs(inverse) <= (p - 1) // 2
+        own = int(factors[q, q])
+        assert own * radices[q] % p == 1
+        for j in range(count):
+            factor = int(factors[q, j])
+            assert (factor + own * radices[j]) % p == 0 if j < q else j == q or factor == 0
+            assert abs(factor) <= (p - 1) // 2
 
 
 @counts

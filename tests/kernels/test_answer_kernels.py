@@ -58,6 +58,26 @@ class TestWeightedSums:
         self.assert_exact(shares, reduced("either", (1, k, 20), P), (P,))
 
 
+class TestMovedSums:
+    @every("columns", COLUMNS)
+    @every("k", CLUSTERS)
+    def test_they_are_sums_after_less_those_before(self, columns: int, k: int) -> None:
+        shares = centre(canonical(reduced("either", (columns, 301), P), P), P)
+        before, after = np.random.default_rng(k).integers(-1, k, (2, 301)).astype(np.int32)
+        every = np.arange(k)[:, np.newaxis]
+        expected = integers((after == every) - 1.0 * (before == every)) @ integers(shares).T % P
+        for kernels in BOTH:
+            found = kernels.moved_sums(shares.astype(np.float32), before, after, k, P)
+            assert congruent(found, expected, P)
+
+    @pytest.mark.parametrize(("label", "m"), [(-2, 3), (2, 3), (0, 4)])
+    def test_labels_that_do_not_fit_are_refused(self, label: int, m: int) -> None:
+        right, wrong = np.zeros(3, dtype=np.int32), np.full(3, label, dtype=np.int32)
+        for one in ((right, wrong), (wrong, right)):
+            with pytest.raises(ValueError, match="do not fit"):
+                COMPILED.moved_sums(np.zeros((2, m), dtype=np.float32), *one, 2, P)
+
+
 class TestAffine:
     def answered(
         self, kernels: Kernels, shares: np.ndarray, cut: slice, matrix: Floats, constant: Floats, p: int

@@ -3,7 +3,7 @@
 A message has letters, one after another: several places and bytes. A letter is its step (4 bytes), the length
 of its tag (4), the number of its bytes (8), the digest of what its sender saw opened (32), the tag, and the
 bytes. Tag and bytes are filled up with zeros to a multiple of 8, so that words among the bytes are aligned.
-A letter of less than half of its message is copied, so that it does not keep the whole message in memory.
+A letter of less than a quarter of its message is copied, so that it does not keep all of it in memory.
 """
 
 import struct
@@ -74,8 +74,11 @@ class Stepping:
         """Whether too few shares that it waits for can still come."""
         return not self.ended and not all(map(self.me.inbox.can_have, self.me.waits))
 
-    def take(self, message: Step | StepReport | StepNotice) -> None:
-        """Keep letters until their step. MessageError, with nothing changed, for one that cannot be used."""
+    def take(self, message: Step | StepReport | StepNotice) -> list[Place]:
+        """Keep letters until their step. Returns their places.
+
+        MessageError, with nothing changed, for one that cannot be used.
+        """
         sender = message.sender
         if isinstance(message, Step):
             assert self._channels is not None
@@ -101,6 +104,7 @@ class Stepping:
         inbox.lost |= lost
         if isinstance(message, Step):
             inbox.came(sender, message.place)
+        return [place for place, _ in letters]
 
     def _lost_party(self, told: Data) -> int:
         party = int.from_bytes(told)
@@ -216,7 +220,7 @@ def letters_of(data: Data) -> Iterator[Letter]:
         if any(view[start + length : begin]) or any(view[end:at]):
             raise MessageError(f"Step: a letter of step {step} is not filled up with zeros")
         letter = view[begin:end]
-        yield Place(step, tag.decode(), seen), letter if 2 * size >= len(view) else bytes(letter)
+        yield Place(step, tag.decode(), seen), letter if 4 * size >= len(view) else bytes(letter)
 
 
 def _filling(size: int) -> bytes:
