@@ -195,23 +195,13 @@ def store(packed, primes, shares, start):
 
 
 @njit(**OPTIONS)
-def _places(c, last, width, start):
-    """Where four rows from c on begin in an array of rows of this width; rows after the last are the last."""
-    return (
-        uint64(min(c, last) * width + start),
-        uint64(min(c + 1, last) * width + start),
-        uint64(min(c + 2, last) * width + start),
-        uint64(min(c + 3, last) * width + start),
-    )
-
-
-@njit(**OPTIONS)
-def _add_products(matrix, h, c, held, x, sums, z, b):
-    """Add four columns of four rows of a matrix, times rows of shares at x, to rows of b sums at z."""
+def _add_products(matrix, h, c, held, x, sums, b):
+    """Add four columns of four rows of a matrix, times rows of shares at x, to four rows of b sums."""
     a0, a1 = _four(matrix, h, c), _four(matrix, h + 1, c)
     a2, a3 = _four(matrix, h + 2, c), _four(matrix, h + 3, c)
     x0, x1, x2, x3 = x
-    z0, z1, z2, z3 = z
+    z0 = uint64(h * PRODUCT)
+    z1, z2, z3 = z0 + uint64(PRODUCT), z0 + uint64(2 * PRODUCT), z0 + uint64(3 * PRODUCT)
     for i in range(uint64(b)):
         u, v = float64(held[x0 + i]), float64(held[x1 + i])
         s, t = float64(held[x2 + i]), float64(held[x3 + i])
@@ -238,8 +228,13 @@ def affine(shares, start, matrix, constant, p, out):
                     four = flat[h * PRODUCT : (h + 4) * PRODUCT]
                     for i in range(four.size):
                         four[i] = _reduced(four[i], inverse, modulus)
-                x, z = _places(c, columns - 1, m, start + low), _places(h, k, PRODUCT, 0)
-                _add_products(matrix, h, c, held, x, flat, z, b)
+                x = (
+                    uint64(c * m + start + low),
+                    uint64(min(c + 1, columns - 1) * m + start + low),
+                    uint64(min(c + 2, columns - 1) * m + start + low),
+                    uint64(min(c + 3, columns - 1) * m + start + low),
+                )
+                _add_products(matrix, h, c, held, x, flat, b)
         for h in range(out.shape[0]):
             _pack(sums[h, :b], p, out[h, 3 * low : 3 * (low + b)])
 
