@@ -16,7 +16,7 @@ from secfc.operations.checking.check import settled
 from secfc.operations.masked import masked
 from secfc.operations.signs import HiddenBits, hidden_signs
 from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.opened import opened_shares, told_by_both
+from secfc.protocol.parties.opened import opened_shares, to_tell, told_by_both
 from secfc.protocol.parties.party import Half, Party, at_once
 from secfc.protocol.parties.random_sharings import Sharings, random_sharings
 from secfc.sharing.rows import answers_of
@@ -45,7 +45,7 @@ def opening(me: Party, product: Shared) -> Half:
     claim = me.claim(product)
     if me.evaluates:
         decoded = yield from opened_shares(alone, "share", size, wide=True)
-        me.tell("opened", to_bytes(decoded, primes))
+        me.tell("opened", to_tell(me, to_bytes(decoded, primes)))
     told = yield from told_by_both(me, "opened", size_of(me.code.ell * size, primes))
     me.note(bytes(told))
     segments = from_bytes(told, shape, primes)
@@ -142,7 +142,8 @@ def _dealer(me: Party, masks: Bools) -> Half:
 def _evaluator(me: Party, deltas: Bools) -> Half:
     me.send(me.roles.dealer, "has bits", b"\1")
     masks = (yield Wait("mask", (me.roles.dealer,), -(-deltas.size // 8)))[me.roles.dealer]
-    me.tell("bits", (np.frombuffer(masks, dtype=np.uint8) ^ np.packbits(deltas)).tobytes())
+    bits = np.frombuffer(masks, dtype=np.uint8) ^ np.packbits(deltas)
+    me.tell("bits", to_tell(me, bits.tobytes()))
 
 
 def _bits_receiver(me: Party, bits: HiddenBits) -> Half:

@@ -1,14 +1,14 @@
 """<x> to [x]: what was multiplied can be multiplied again.
 
 Opens x plus uniform residues to both evaluators and all holders, and nothing else. A holder continues only if
-both evaluators returned the same. The evaluators do not return it to each other: the next message between
-them shows whether both have opened the same (`Party.note_inside`).
+both evaluators told it the same. They do not tell each other: the next message between them shows whether
+both have opened the same (`Party.note_inside`).
 """
 
 from collections.abc import Generator
 
 from secfc.field.packing import from_bytes, size_of, to_bytes
-from secfc.protocol.parties.opened import opened_shares, told_by_both
+from secfc.protocol.parties.opened import opened_shares, to_tell, told_by_both
 from secfc.protocol.parties.party import Half, Party
 from secfc.protocol.parties.random_sharings import Sharings, random_sharings
 from secfc.sharing.rows import Rows
@@ -47,7 +47,7 @@ def reducing(me: Party, product: Shared, masks: Sharings, tag: str) -> Half:
         returned = to_bytes(segments, code.primes)
         for holder in me.roles.holders:
             if holder not in me.roles.evaluators:
-                me.send(holder, f"{tag} opened", returned)
+                me.send(holder, f"{tag} opened", to_tell(me, returned))
         me.note_inside(returned)
     elif me.holds:
         told = yield from told_by_both(me, f"{tag} opened", size_of(code.ell * size, code.primes))

@@ -112,6 +112,10 @@ class World:
             self.masks[place] = int(self._rng.integers(P))
         return (self.masks[place] + (place == self._changed)) % P
 
+    def is_digest(self, sender, place):
+        """Whether the first evaluator tells the same recipients what this is the digest of."""
+        return sender == self.roles["second"] and (place.tag == "bits" or place.tag.endswith("opened"))
+
     def known(self):
         """The coalition's masks."""
         return {place: one for place, one in self.masks.items() if place[0] & self.coalition}
@@ -125,7 +129,7 @@ class World:
 
         def carry(sender, recipient, place, data):
             seen = recipient in self.coalition and first <= place.step <= last
-            if seen and place.tag not in NO_NUMBERS:
+            if seen and place.tag not in NO_NUMBERS and not self.is_digest(sender, place):
                 found.append((place.step, place.tag, sender, recipient, _numbers(self.code, place.tag, data)))
             return data
 

@@ -6,8 +6,10 @@ columns of all holders' rows are words of a Reed-Solomon code. Random combinatio
 so a wrong row passes one with probability 1/p.
 """
 
+import hashlib
 from collections.abc import Generator, Mapping
 
+from secfc.crypto.handshake import DIGEST_BYTES
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Data, Floats
@@ -24,13 +26,19 @@ def opened_shares(
     return me.code.open(_residues(me, sent, size), wide=wide)
 
 
+def to_tell(me: Party, data: bytes) -> bytes:
+    """What an evaluator tells of these bytes: the first all of them, the second their digest."""
+    return data if me.number == me.roles.first else hashlib.sha256(data).digest()
+
+
 def told_by_both(me: Party, tag: str, size: int) -> Generator[Wait, dict[int, Data], Data]:
-    """What both evaluators told with a tag. CheatError if they told different bytes: it names nobody."""
-    first, second = (yield Wait(tag, me.roles.evaluators, size)).values()
-    if first != second:
+    """What both evaluators told with a tag. CheatError if they told of different bytes: it names nobody."""
+    first, second = me.roles.evaluators
+    told = (yield Wait(tag, (first,), size))[first]
+    if hashlib.sha256(told).digest() != (yield Wait(tag, (second,), DIGEST_BYTES))[second]:
         text = f"{tag}: the evaluators told different numbers, or a holder has sent them different shares"
         raise CheatError(text, code=Code.BAD_MESSAGE)
-    return first
+    return told
 
 
 def noticing(me: Party) -> int:
