@@ -33,11 +33,13 @@ def test_one_that_may_lie_does_not():
 
 
 @pytest.mark.parametrize("kind", ["labels", "k-means++", "weights"])
-@pytest.mark.parametrize("party", [0, 8], ids=["coordinator", "evaluator"])
-def test_a_party_that_alone_was_told_another_last_flag_ends_the_run(party, kind):
-    """The coordinator goes on without answers of others, and then hears nothing more."""
+@pytest.mark.parametrize(
+    ("party", "sender", "tag"), [(0, 8, "opened"), (8, 2, "share")], ids=["coordinator", "evaluator"]
+)
+def test_a_party_that_alone_was_told_another_last_flag_ends_the_run(party, sender, tag, kind):
+    """An evaluator tells the coordinator another one, or a holder sends an evaluator another share."""
     job = "helpers", kind
-    letter = [one for one in honest(job)[1] if (one.sender, one.tag) == (2, "share")][-1]
+    letter = [one for one in honest(job)[1] if (one.sender, one.tag) == (sender, tag)][-1]
     told = replace(letter, recipients=(party,))
     lie = Lie(job=job, letter=told, how="zeros", seed=1)
     assert verdict(lie, played(setup_of(job), lie)) == "caught"
