@@ -18,7 +18,7 @@ def connections_end_with_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[
     opened, connect = [], sqlite3.connect
 
     def noted(*given: object, **named: object) -> sqlite3.Connection:
-        opened.append(connect(*given, **named))
+        opened.append(connect(*given, **named | {"check_same_thread": False}))
         return opened[-1]
 
     monkeypatch.setattr(sqlite3, "connect", noted)
