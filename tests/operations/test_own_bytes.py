@@ -20,7 +20,7 @@ from secfc.field.packing import pack
 from secfc.kmeans.plain import Plain
 from secfc.kmeans.program import lloyd
 from secfc.operations import nearest, reduction, signs
-from secfc.protocol.parties.inbox import Place
+from secfc.protocol.parties.inbox import Place, Wait
 from secfc.protocol.parties.party import Party
 from secfc.protocol.parties.random_sharings import random_sharings
 
@@ -136,9 +136,14 @@ def test_the_bytes_that_a_member_receives_and_keeps_of_deposits_are_distributed_
 def test_delta_at_a_dealer_that_is_a_holder_would_be_noticed(monkeypatch):
     real = signs.shared_bits
 
-    def shared_bits(me, bits):
+    def told(me, bits):
         if me.evaluates:
             me.send(me.roles.dealer, "delta", np.packbits(bits.held).tobytes())
+        if me.deals:
+            yield Wait("delta", me.roles.evaluators, -(-bits.outputs * bits.rows // 8))
+
+    def shared_bits(me, bits):
+        yield from me.together([told(me, bits)])
         return (yield from real(me, bits))
 
     monkeypatch.setattr(nearest, "shared_bits", shared_bits)
