@@ -3,9 +3,12 @@
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from secfc.field.array_types import Ints
 from secfc.kmeans.program import Best, Ended, Summed
 from secfc.kmeans.score import INERTIA, SCORE, most_score
+from secfc.operations.beginning.plus_plus import DrawnRows
 from secfc.operations.ending.best import best_start
 from secfc.operations.ending.fit import scores_of
 from secfc.operations.ending.inertia import opened_first_bits
@@ -19,7 +22,7 @@ from secfc.sharing.shared import Shared, joined
 
 
 class Secure:
-    """Operations on shared rows. Sets are shared one-hot, shape (k, m).
+    """Operations on shared rows. Sets are shared one-hot, shape (k, m), but those of rows that are drawn.
 
     `start` makes the first sets, and `weights`, shape (m,), are public.
     `on_round` is told each round before it begins, counted from 1: rounds ask for the nearest means.
@@ -43,9 +46,15 @@ class Secure:
         return (yield from self._start)
 
     def means(self, sets: Shared, before: Shared | None) -> Generator[None, None, Summed[Sums]]:
-        """See `Operations.means`."""
-        sums, same = yield from summed(self._me, sets, self._rows, self._weights, before)
-        return Summed(means=sums, full=sums.full, same=same)
+        """See `Operations.means`. Of rows that are drawn none moves if these are all, and no set is empty."""
+        if isinstance(sets, DrawnRows):
+            ones = self._me.public(np.ones(self._k, dtype=np.int64))
+            sums = Sums(sums=sets, sizes=ones, full=tuple(range(self._k)))
+            return Summed(means=sums, full=sums.full, same=None)
+        drawn = isinstance(before, DrawnRows)
+        asked = None if drawn else before
+        sums, same = yield from summed(self._me, sets, self._rows, self._weights, asked)
+        return Summed(means=sums, full=sums.full, same=len(sums.full) == self._rows.m if drawn else same)
 
     def nearest(self, means: Sums) -> Generator[None, None, Shared]:
         """See `Operations.nearest`."""

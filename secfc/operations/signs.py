@@ -9,7 +9,7 @@ each evaluator deals its own like rows. So no holder gets Delta, with which a de
 know every bit. Opens nothing.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,9 @@ _SIGNS, _HALVES = "signs", "halves"  # phases
 _AT_ONCE = 1 << 22
 """Residues of an answer; gates take about four times as many bytes."""
 
+_LATER = 1 << 20
+"""Answers of which a check is made even if it may come later: evaluators and dealer keep them until then."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class HiddenBits:
@@ -46,15 +49,22 @@ class HiddenBits:
     rows: int
     held: Bools | None = field(repr=False)
 
+    def made(self, outputs: int, rows: int, of: Callable[[Bools], Bools]) -> "HiddenBits":
+        """Others that everybody who holds something computes alone."""
+        held = None if self.held is None else of(self.held).reshape(outputs, rows)
+        return HiddenBits(outputs=outputs, rows=rows, held=held)
+
 
 def rows_at_once(k: int, primes: int) -> int:
     """Rows that are compared at a time, so that messages stay below some fifty megabytes."""
     return max(1, _AT_ONCE // (k * (k - 1) // 2 * primes))
 
 
-def hidden_signs(me: Party, of: Masked, bracket: Bracket) -> Generator[None, None, HiddenBits]:
-    """The outputs of a bracket for each row."""
-    check = yield from prepared(me)
+def hidden_signs(
+    me: Party, of: Masked, bracket: Bracket, *, later: bool = False
+) -> Generator[None, None, HiddenBits]:
+    """The outputs of a bracket for each row. With `later` what was not checked waits, unless it is much."""
+    check = yield from prepared(me, least=_LATER if later else 0)
     plan = BatchPlan(me.code.primes, of.shape[2], bracket)
     parts = []
     if of.held is not None and me.deals:

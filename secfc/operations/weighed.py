@@ -60,9 +60,30 @@ def _residues(me: Party, held: PackedResidues) -> Floats:
     return found
 
 
-def _drawn(me: Party, other: int, evaluator: int) -> ResidueStream:
+def half_of_mask(me: Party, other: int, evaluator: int) -> ResidueStream:
     """An evaluator's half of c, which the dealer knows."""
     return ResidueStream(me.keys(other, f"{_WEIGHED} {evaluator}").key(_WEIGHED, 0), me.kernels)
+
+
+def new_masks(me: Party, shape: tuple[int, int, int]) -> PackedResidues:
+    """C at the dealer."""
+    found = PackedResidues.empty(shape)
+    first, second = me.roles.evaluators
+    half_of_mask(me, first, first).fill(found.planes(), me.code.primes)
+    half_of_mask(me, second, second).add(found.planes(), me.code.primes)
+    return found
+
+
+def opened_parts(me: Party, mine: PackedResidues) -> Half:
+    """The sum of both evaluators' parts."""
+    peer = next(one for one in me.roles.evaluators if one != me.number)
+    me.send(peer, "part", mine.payload)
+    data = (yield Wait("part", (peer,), packed_bytes(mine.shape)))[peer]
+    parts, found = [mine, PackedResidues(payload=data, shape=mine.shape)], PackedResidues.empty(mine.shape)
+    ones = np.ones((mine.shape[0], len(parts)))
+    if me.kernels.weigh([one.planes() for one in parts], ones, me.code.primes, found.planes()) >= 0:
+        raise not_below(peer)
+    return found
 
 
 def _add_pairs(me: Party, terms: list[tuple[Floats, Floats]], found: PackedResidues) -> None:
@@ -78,25 +99,14 @@ def _add_pairs(me: Party, terms: list[tuple[Floats, Floats]], found: PackedResid
 
 
 def _new_masks(me: Party, both: Floats, shape: tuple[int, int, int]) -> PackedResidues:
-    found = PackedResidues.empty(shape)
-    first, second = me.roles.evaluators
-    _drawn(me, first, first).fill(found.planes(), me.code.primes)
-    _drawn(me, second, second).add(found.planes(), me.code.primes)
+    found = new_masks(me, shape)
     _add_pairs(me, [(-both, both)], found)
     return found
 
 
 def _evaluator(me: Party, both: Floats, half: Floats, shape: tuple[int, int, int]) -> Half:
-    first, second = me.roles.evaluators
-    is_first, mine = me.number == first, PackedResidues.empty(shape)
+    is_first, mine = me.number == me.roles.first, PackedResidues.empty(shape)
     rest = reduce(both - half, me.code.moduli) if is_first else -half
-    _drawn(me, me.roles.dealer, me.number).fill(mine.planes(), me.code.primes)
+    half_of_mask(me, me.roles.dealer, me.number).fill(mine.planes(), me.code.primes)
     _add_pairs(me, [(both, rest), (-half, both)], mine)
-    peer = second if is_first else first
-    me.send(peer, "part", mine.payload)
-    data = (yield Wait("part", (peer,), packed_bytes(shape)))[peer]
-    parts, found = [mine, PackedResidues(payload=data, shape=shape)], PackedResidues.empty(shape)
-    ones = np.ones((shape[0], len(parts)))
-    if me.kernels.weigh([one.planes() for one in parts], ones, me.code.primes, found.planes()) >= 0:
-        raise not_below(peer)
-    return found
+    return (yield from opened_parts(me, mine))

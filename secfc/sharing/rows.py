@@ -97,24 +97,28 @@ class Rows:
         return Shared(self.primes, product.shape, product.residues)
 
     def sums(self, sets: Shared) -> Shared:
-        """<sum over i of b_i f_i> of [b], shape (k, m): the product, shape (k, width).
+        """<sum over i of b_i f_i> of [b], shape (k, length), in each block of so many rows.
 
-        Its coefficients are products of one for each set and one for each column, so that its combination is
-        an inner product of length m.
+        The product has shape (blocks * k, width). Its coefficients are products of one for each set of a
+        block and one for each column, so that its combination is an inner product of length m.
         """
-        k, found = sets.shape[0], None
+        (k, length), found = sets.shape, None
+        blocks = [slice(start, min(start + length, self.m)) for start in range(0, self.m, length)]
+        count = k * len(blocks)
         if self._shares is not None and sets.residues is not None:
-            found = self._weighted(sets.residues)
+            parts = [self._weighted(sets.residues[..., : one.stop - one.start], one) for one in blocks]
+            found = np.concatenate(parts, axis=1)
 
         def drawn(draw: Draw) -> tuple[Floats, list[Pair]]:
-            of_sets, of_columns, by = draw((k,)), draw((self.width,)), moduli(self.primes, 3)
+            of_sets, of_columns, by = draw((count,)), draw((self.width,)), moduli(self.primes, 3)
             projected = self.projected(of_columns).residues
             assert sets.residues is not None
             assert projected is not None
-            pair = matmul(of_sets, sets.residues, by), projected
-            return crossed(of_sets, of_columns, self.primes), [pair]
+            weights = matmul(of_sets.reshape(1, -1, k), sets.residues, by)
+            weights = weights.reshape(len(self.primes), of_sets.shape[1], -1)[..., : self.m]
+            return crossed(of_sets, of_columns, self.primes), [(weights, projected)]
 
-        return Shared(self.primes, (k, self.width), found, formula=Formula(self.m, not_alone, drawn))
+        return Shared(self.primes, (count, self.width), found, formula=Formula(self.m, not_alone, drawn))
 
     def _weighted(self, weights: Floats, rows: slice | None = None) -> Floats:
         """Sums of rows with weights, shape (P or 1, k, rows): shape (P, k, width)."""

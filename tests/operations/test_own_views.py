@@ -9,12 +9,12 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from operations import two_worlds
-from operations.two_worlds import P, hidden, in_first, rows, sets, shared, told_apart
+from operations.two_worlds import P, hidden, in_first, numbers, rows, sets, shared, told_apart
 from support.sweeps import sweep
 
 from secfc.kmeans.program import lloyd
 from secfc.kmeans.score import INERTIA, SCORE
-from secfc.operations.beginning.plus_plus import Candidates, best_of, drawn_rows
+from secfc.operations.beginning import plus_plus
 from secfc.operations.beginning.rows import SharedRows
 from secfc.operations.beginning.totals import sums_over_clients
 from secfc.operations.ending import best, inertia
@@ -26,6 +26,7 @@ from secfc.operations.ending.large_enough import lacking
 from secfc.operations.ending.overlaps import opened_tables
 from secfc.operations.ending.spreads import sums_of_squares
 from secfc.operations.masked import masked
+from secfc.operations.multiplied import multiplied
 from secfc.operations.nearest import nearest
 from secfc.operations.opening import opened, opened_to
 from secfc.operations.reduction import reduced
@@ -49,6 +50,8 @@ def tiny(monkeypatch):
     two_worlds.stand_in(monkeypatch)
     monkeypatch.setattr(best, "NEAR", 2)
     monkeypatch.setattr(inertia, "KEPT", 2)
+    monkeypatch.setattr(plus_plus, "DRAW_BITS", 8)
+    monkeypatch.setattr(plus_plus, "_OCTETS", 1)
 
 
 def opens(me, shares):
@@ -86,13 +89,19 @@ def refills(me, labels, sums, sizes, of):
     return (yield from refilled(me, labels, means, of, [len(full)]))
 
 
-def draws(me, amounts, numbers):
-    return (yield from drawn_rows(me, amounts, numbers))
+def draws(me, of, amounts, bits):
+    return (yield from plus_plus.drawn_rows(me, of, amounts, bits))
 
 
-def chooses(me, norms, closest, drawn, of):
-    start = Candidates(rows=of, weights=np.array([1, 2]), norms=norms, closest=closest)
-    return (yield from best_of(me, start, drawn, last=False))
+def chooses(me, of, norms, closest, drawn):
+    nearer = yield from plus_plus.nearer_by(me, of, norms - closest, drawn)
+    won = yield from plus_plus.least_of(me, (nearer * np.array([1, 2])).sum(1))
+    return closest + (yield from multiplied(me, won, nearer))
+
+
+def begins(me, of):
+    """Rows that are drawn by the same numbers in both worlds."""
+    return (yield from plus_plus.plus_plus(me, of, np.array([1, 2]), 2, np.random.default_rng(0)))
 
 
 def scores(me, labels, sums, sizes, of):
@@ -235,14 +244,21 @@ CASES = {
         shared([2, 1, 0], [2, 1, 0]),
         rows([0, 1, 5], [7, 3, 4]),
     ),
-    "drawn": (draws, shared([1, 3], [2, 1], spread=in_first), shared([1, 0], [0, 1])),
+    "multiplied": (multiplied, hidden([[0, 1], [1, 1]], [[1, 0], [1, 0]]), numbers([[3], [5]], [[4], [0]])),
+    "drawn": (
+        draws,
+        rows([3, 5], [4, 8]),
+        numbers([1, 3], [2, 1]),
+        hidden(np.eye(2, 8) == 1, np.ones((2, 8))),
+    ),
     "candidates": (
         chooses,
-        shared([9, 25], [16, 64], spread=in_first),
-        shared([3, 1], [1, 2], spread=in_first),
-        sets(2, [0, 1], [1, 0]),
         rows([3, 5], [4, 8]),
+        numbers([[9, 8]], [[16, 13]]),
+        numbers([3, 1], [1, 2]),
+        shared([[5], [3]], [[4], [8]], spread=in_first),
     ),
+    "k-means++": (begins, rows([3, 5], [4, 8])),
     "scores": (
         scores,
         sets(2, [0, 1], [1, 1]),
@@ -267,7 +283,7 @@ CASES = {
     "too small": (are_enough, sets(2, [0, 1, 0, 1], [1, 0, 0, 1])),
 }
 QUICK = ("reduced", "opened", "masked", "shared bits", "to owners")
-LONG = ("refilled", "iteration", "scores", "best", "a small part", "another small part")
+LONG = ("refilled", "k-means++", "iteration", "scores", "best", "a small part", "another small part")
 
 
 EVERY = [

@@ -9,10 +9,9 @@ from support.recorded import recorded_keys
 from support.sweeps import every
 
 from plaintext_baselines import ExactLloyd
-from secfc.crypto.randomness import MaskSource
 from secfc.field.primes import primes_of
 from secfc.kmeans.bounds import draw_residues
-from secfc.operations import signs
+from secfc.operations import multiplied
 from secfc.operations.beginning import plus_plus
 from secfc.operations.beginning.plus_plus import (
     numbers_of,
@@ -53,52 +52,22 @@ def test_the_start_in_the_clear_is_that_of_exact_lloyd(seed):
     assert (found.n_iter, found.converged) == (exact.n_iter_, exact.converged_)
 
 
-PRIMES = primes_of(2)
+def drawn_bits():
+    """Random numbers as bits, by party, of a run of their own."""
+    parties = parties_of(Codewords(n=3, t=1, ell=1, primes=primes_of(2)), dealer=1, first=4, second=5)
+    return {j: random_numbers(me, 3).held for j, me in parties.items()}
 
 
-def numbers_at(parties, count=3):
-    """Numbers as all holders' shares say, shape (P, ell, count)."""
-    found = play(parties, {j: random_numbers(me, count) for j, me in parties.items()})
-    shares = {j: one.residues for j, one in found.items() if one.residues is not None}
-    code = parties[1].code
-    assert code.contains(shares, MaskSource(), wide=False)
-    return code.open(shares, wide=False)
-
-
-def as_integers(opened):
-    """Numbers below 2**32 from their residues modulo two primes."""
-    p, q = PRIMES
-    first, second = opened[:, 0].astype(np.int64).tolist()
-    return [a + p * ((b - a) * pow(p, -1, q) % q) for a, b in zip(first, second, strict=True)]
-
-
-@pytest.mark.parametrize("shape", [(3, 1, 1), (5, 1, 2)], ids=str)
-def test_a_random_number_is_the_dealers_xor_that_of_both_evaluators(monkeypatch, shape):
-    n, t, ell = shape
-    held, real = {}, plus_plus.shared_bits
-
-    def shared_bits(me, bits):
-        held[me.number] = bits.held
-        return (yield from real(me, bits))
-
-    monkeypatch.setattr(plus_plus, "shared_bits", shared_bits)
-    parties = parties_of(Codewords(n=n, t=t, ell=ell, primes=PRIMES))
-    opened = numbers_at(parties)
-    assert (opened == opened[:, :1]).all()  # in all segments
-    assert (held[2] == held[3]).all()
-    assert not any(held[j] is not None for j in parties.keys() - {1, 2, 3})
-    bits = (held[1] ^ held[2]).astype(int)
-    assert as_integers(opened) == [int("".join(map(str, one)), 2) for one in bits.tolist()]
+def test_a_random_number_is_the_dealers_xor_that_of_both_evaluators():
+    held = drawn_bits()
+    assert (held[4] == held[5]).all()
+    assert held[1].shape == held[4].shape == (3, 32)
+    assert not any(held[j] is not None for j in (0, 2, 3))
 
 
 def test_random_numbers_differ_within_runs_and_between_them():
-    found = [
-        number
-        for _ in range(3)
-        for number in as_integers(numbers_at(parties_of(Codewords(n=3, t=1, ell=1, primes=PRIMES))))
-    ]
+    found = [row.tobytes() for held in (drawn_bits() for _ in range(3)) for row in held[1] ^ held[4]]
     assert len(set(found)) == len(found)
-    assert max(found) < 2**32
 
 
 def drawn_rows_of(rows, weights, k, seed):
@@ -127,7 +96,7 @@ def test_as_many_rows_as_sets_are_each_drawn_once_if_they_differ(seed):
 def test_numbers_that_are_compared_in_several_parts_give_the_same(monkeypatch):
     _, rows, _, k = drawn_case(7)
     weights = np.ones(len(rows), dtype=np.int64)
-    monkeypatch.setattr(signs, "rows_at_once", lambda k, primes: 7)
+    monkeypatch.setattr(multiplied, "rows_at_once", lambda k, primes: 7)
     net = Net(rows, 7, k)
     start = drawn_rows_of(rows, weights, k, 7)
     net.assert_as(in_the_clear(rows, start, k), *net.run())

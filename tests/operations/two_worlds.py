@@ -291,7 +291,21 @@ def under_masks(me, bits):
     return HiddenBits(outputs=bits.shape[0], rows=bits.shape[1], held=held)
 
 
-def signs(me, of, bracket):
+def numbers(*worlds):
+    """Numbers under masks."""
+    return lambda *given: [lambda me, one=one: numbers_under_masks(me, np.array(one)) for one in worlds]
+
+
+def numbers_under_masks(me, values):
+    """Y and r. Of these the coalition's are the same in both worlds."""
+    common = np.random.default_rng(values.shape).integers(0, P, values.shape)
+    masks = common if me.roles.dealer in me.world.coalition else common - values
+    held = masks if me.deals else values + masks if me.evaluates else None
+    found = None if held is None else (held % P).astype(np.float64)[np.newaxis]
+    return Shared((P,), values.shape, found)
+
+
+def signs(me, of, bracket, *, later=False):
     """What `hidden_signs` gives for columns that are to be below 0."""
     yield from me.together([])
     met = me.world.met.setdefault(me.step, {})

@@ -1,4 +1,4 @@
-"""A start by k-means++: k rows as first sets, drawn one after the other by their distance to those before.
+"""A start by k-means++: k rows as first means, drawn one after the other by their distance to those before.
 
 Arthur, Vassilvitskii: *k-means++: the advantages of careful seeding*, SODA 2007, greedy as in scikit-learn:
 of several candidates the one is chosen that leaves the least sum of w D, ties to the first. D of a row is its
@@ -7,32 +7,30 @@ proportional to w D: with c_i = w_1 D_1 + ... + w_i D_i and a secret uniform rho
 row with 2**32 c_i > rho c_m. For the first row, which has no rivals, D = 1. If c_m is 0, every row equals a
 chosen one, and the last row is drawn.
 
-Each bit of rho is one of the dealer xor one of the evaluators. No two of those who compare may collude, so
-rho is uniform for each of them, also if it does not draw its own bits at random. The bits are under masks
-like those that a comparison finds, and become shares in the same way. One that lies there can share a number
-that is not below 2**32. Then other rows are drawn, as if it lied in a comparison of the draw; so no check is
-made.
+D stays under masks: the evaluators know D + r and the dealer r. So holders only get shares of where a
+candidate is, and answer with distances to it. Each bit of rho is one of the dealer xor one of the evaluators.
+No two of those who compare may collude, so rho is uniform for each of them, also if it does not draw its own
+bits at random. One that lies has other rows drawn.
 
-Opens nothing but what `reduced` opens. Nobody learns a row, a distance or rho. The last bit of a draw is
-public, so the bits of a set add up to 1, whatever one that lies does to others.
+Opens nothing but what `reduced` opens. Nobody learns a row, a distance or rho.
 """
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Sequence
 from fractions import Fraction
-from math import log
+from math import isqrt, log
 
 import numpy as np
 
-from secfc.comparing.batch_plan import wins
+from secfc.comparing.batch_plan import below_zero, wins
 from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects
 from secfc.field.fixed_point import quantise
 from secfc.kmeans.bounds import DRAW_BITS
 from secfc.operations.masked import masked
+from secfc.operations.multiplied import by_blocks, multiplied, to_compare, under_masks
 from secfc.operations.reduction import norms_of, reduced
-from secfc.operations.signs import HiddenBits, hidden_signs, negative, rows_at_once, shared_bits
-from secfc.protocol.parties.party import Party, at_once
-from secfc.sharing.rows import Rows, answers_of
+from secfc.operations.signs import HiddenBits, hidden_signs, rows_at_once, shared_bits
+from secfc.protocol.parties.party import Party
+from secfc.sharing.rows import Answers, Rows, answers_of
 from secfc.sharing.shared import Shared, joined
 
 _PHASE = "draws"
@@ -55,9 +53,15 @@ def most_compared(k: int, rows: int, primes: int) -> int:
     return min(candidates_of(k) * rows, rows_at_once(2, primes))
 
 
-def most_dealt(k: int) -> int:
-    """Bits of all random numbers, which are dealt at once."""
-    return DRAW_BITS * numbers_of(k)
+def blocks_of(rows: int, width: int) -> int:
+    """Blocks of rows in a draw: about as many numbers of rows are reduced as bits of places are dealt."""
+    return max(1, isqrt(rows // width))
+
+
+def most_dealt(k: int, rows: int, width: int) -> int:
+    """Most numbers that are dealt or reduced at once."""
+    blocks = blocks_of(rows, width)
+    return candidates_of(k) * max(blocks * width, blocks + -(-rows // blocks))
 
 
 def plain_numbers(count: int, repeated: np.random.Generator) -> list[int]:
@@ -97,125 +101,161 @@ def repeated_draws(rows: Floats, k: int, *, unit: Fraction, seed: int) -> Labels
     return plain_plus_plus(whole, np.ones(len(rows), dtype=np.int64), numbers, k)
 
 
-def random_numbers(
-    me: Party, count: int, repeated: np.random.Generator | None = None
-) -> Generator[None, None, Shared]:
-    """[rho], shape (count,), each uniform below 2**DRAW_BITS, the same in all segments.
+class DrawnRows(Shared):
+    """[f] of rows that are alone in the first sets, shape (k, width)."""
+
+
+def random_numbers(me: Party, count: int, repeated: np.random.Generator | None = None) -> HiddenBits:
+    """The bits of rho, shape (count, DRAW_BITS), the highest first. Each rho is uniform.
 
     In a simulation that is `repeated`, all bits come from a generator, in the same state at all parties.
     """
-    halves = []
+    octets: bytes | None = None
     if repeated is not None:
         dealer, evaluators = (repeated.bytes(_OCTETS * count) for _ in range(2))
-        if me.number in me.roles.comparers:
-            halves.append(at_once(bytes, dealer if me.deals else evaluators))
+        octets = dealer if me.deals else evaluators
     elif me.deals:
-        halves.append(at_once(me.masks.octets, _OCTETS * count))
+        octets = me.masks.octets(_OCTETS * count)
     elif me.evaluates:
-        halves.append(at_once(_evaluators, me, count))
-    found = yield from me.together(halves)
+        octets = _evaluators(me, count)
     held: Bools | None = None
-    if found:
-        drawn = np.unpackbits(np.frombuffer(found[0], dtype=np.uint8))
+    if octets is not None and me.number in me.roles.comparers:
+        drawn = np.unpackbits(np.frombuffer(octets, dtype=np.uint8))
         held = drawn.astype(np.bool_).reshape(count, DRAW_BITS)
-    bits = yield from shared_bits(me, HiddenBits(outputs=count, rows=DRAW_BITS, held=held))
-    return (bits * (1 << np.arange(DRAW_BITS)[::-1])).sum(1)
+    return HiddenBits(outputs=count, rows=DRAW_BITS, held=held)
 
 
 def plus_plus(
     me: Party, rows: Rows, weights: Ints, k: int, repeated: np.random.Generator | None = None
-) -> Generator[None, None, Shared]:
-    """[b], shape (k, m), of the chosen rows, one in each set. `weights`, shape (m,), are public.
+) -> Generator[None, None, DrawnRows]:
+    """[f] of the chosen rows, shape (k, width). `weights`, shape (m,), are public.
 
     For `repeated` see `random_numbers`.
     """
-    numbers, count = (yield from random_numbers(me, numbers_of(k), repeated)), candidates_of(k)
-    chosen = [(yield from drawn_rows(me, me.constant([1] * rows.m) * weights, numbers[:1]))]
-    if k == 1:
-        return chosen[0]
-    norms = yield from norms_of(me, rows)
-    row = yield from reduced(me, rows.sums(chosen[0]))
-    closest = (yield from reduced(me, _distances(rows, norms, row))).reshape(rows.m)
-    for first in range(1, numbers.size, count):
-        drawn = yield from drawn_rows(me, closest * weights, numbers[first : first + count])
-        start = Candidates(rows=rows, weights=weights, norms=norms, closest=closest)
-        best, closest = yield from best_of(me, start, drawn, last=first + count == numbers.size)
-        chosen.append(best)
-    return joined(chosen, 0)
+    numbers, count = random_numbers(me, numbers_of(k), repeated), candidates_of(k)
+    chosen = yield from drawn_rows(me, rows, _ones(me, rows.m) * weights, _some(numbers, 0, 1))
+    if k > 1:
+        norms = yield from _norms(me, rows)
+        closest = (norms + (yield from _distances(me, rows, chosen))).reshape(rows.m)
+        every, won = list[Shared](), list[HiddenBits]()
+        for first in range(1, numbers.outputs, count):
+            of_draws = _some(numbers, first, first + count)
+            every.append((yield from drawn_rows(me, rows, closest * weights, of_draws)))
+            nearer = yield from nearer_by(me, rows, norms - closest, every[-1])
+            won.append((yield from least_of(me, (nearer * weights).sum(1))))
+            if first + count < numbers.outputs:
+                closest = closest + (yield from multiplied(me, won[-1], nearer))
+        chosen = joined([chosen, (yield from _chosen(me, every, won))], 0)
+    return DrawnRows(chosen.primes, chosen.shape, chosen.residues)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Candidates:
-    """What candidates are compared by: [D] of the rows so far, `closest`, and [|f|^2], `norms`, shapes (m,).
+def drawn_rows(me: Party, rows: Rows, amounts: Shared, numbers: HiddenBits) -> Generator[None, None, Shared]:
+    """[f] of a row for each rho, shape (draws, width), in proportion to amounts under masks, shape (m,)."""
+    draws, sums = numbers.outputs, amounts.running()
+    of_bits = numbers.made(DRAW_BITS, draws, np.transpose)
+    powers = sums[-1:] * (1 << np.arange(DRAW_BITS)[::-1])
+    bounds = yield from multiplied(me, of_bits, powers.reshape(-1, 1))
+    above = yield from _below(me, bounds.reshape(-1, 1) - sums * (1 << DRAW_BITS))
+    blocks = blocks_of(rows.m, rows.width)
+    length = -(-rows.m // blocks)
+    blocks = -(-rows.m // length)
 
-    The segments of both are to be added up.
+    def places(held: Bools) -> Bools:
+        """Where bits change, by place in a block and by block. The last bit is 1."""
+        changes = np.zeros((draws, blocks * length), dtype=np.bool_)
+        changes[:, : rows.m] = held
+        changes[:, rows.m - 1] = me.evaluates
+        changes[:, 1 : rows.m] ^= changes[:, : rows.m - 1].copy()
+        cells = changes.reshape(draws, blocks, length)
+        found = [np.logical_xor.reduce(cells, axis=axis) for axis in (1, 2)]
+        return np.concatenate(found, axis=1)
+
+    bits = yield from shared_bits(me, above.made(draws, length + blocks, places))
+    of_blocks = yield from reduced(me, rows.sums(bits[:, :length]))
+    of_blocks = of_blocks.reshape(blocks, draws, rows.width)
+    picks = joined([bits[:, length + at].reshape(1, draws, 1) for at in range(blocks)], 0)
+    return (yield from reduced(me, (picks * of_blocks).sum(0)))
+
+
+def nearer_by(me: Party, rows: Rows, norms: Shared, of_rows: Shared) -> Generator[None, None, Shared]:
+    """By how much D changes with each of some rows, 0 or less, under masks, shape (c, m).
+
+    `norms` are |f|^2 - D under masks.
     """
-
-    rows: Rows
-    weights: Ints = field(repr=False)
-    norms: Shared
-    closest: Shared
-
-
-def drawn_rows(me: Party, amounts: Shared, numbers: Shared) -> Generator[None, None, Shared]:
-    """[b], shape (draws, m), of a row for each rho, shape (draws,), in proportion to amounts, shape (m,).
-
-    The segments of an amount are to be added up.
-    """
-    draws, sums = numbers.size, amounts.running()
-    ends = (sums * (1 << DRAW_BITS)).reshape(1, -1)
-    above = yield from _negative(me, numbers.reshape(-1, 1) * sums[-1:] - ends)
-    bits = [me.public(np.full((draws, 1), bit)) for bit in (0, 1)]
-    return joined([above[:, :-1], bits[1]], 1) - joined([bits[0], above[:, :-1]], 1)
+    apart = norms + (yield from _distances(me, rows, of_rows))
+    below = yield from _below(me, apart)
+    flat = below.made(1, apart.size, lambda held: held)
+    return (yield from multiplied(me, flat, apart.reshape(1, -1))).reshape(*apart.shape)
 
 
-def best_of(
-    me: Party, of: Candidates, drawn: Shared, *, last: bool
-) -> Generator[None, None, tuple[Shared, Shared]]:
-    """The best of drawn rows, one-hot, shape (c, m), and [D] with it unless it is the `last` row.
-
-    Distances to the others are not reduced: totals are sums of products.
-    """
-    rows, closest = of.rows, of.closest
-    of_rows = yield from reduced(me, rows.sums(drawn))
-    below = yield from _negative(me, _distances(rows, of.norms, of_rows) - closest)
-    totals = yield from _totals(me, of, of_rows, below)
-    best = yield from chosen_of(me, totals, joined([drawn] if last else [drawn, below, of_rows], 1))
-    if last:
-        return best, closest
-    row, below = best[:, 2 * rows.m :], best[:, rows.m : 2 * rows.m].reshape(rows.m)
-    distances = (yield from reduced(me, _distances(rows, of.norms, row))).reshape(rows.m)
-    nearer = closest + (yield from reduced(me, below * (distances - closest)))
-    return best[:, : rows.m], nearer
-
-
-def _distances(rows: Rows, norms: Shared, of_rows: Shared) -> Shared:
-    """<D>, shape (c, m), of all rows to those with values, shape (c, width); segments are to be added up."""
-    return norms + rows.product(of_rows * -2) + (of_rows * of_rows).sum(1).reshape(-1, 1)
-
-
-def _totals(me: Party, of: Candidates, of_rows: Shared, below: Shared) -> Generator[None, None, Shared]:
-    """<sum of w (D - closest) over the rows that are nearer>, shape (c,), whose segments are to be added up.
-
-    With row c it is sum of w (|f|^2 - closest) + n |f_c|^2 - 2 <f_c, sum of w f>, n the weight of these rows.
-    """
-    nearer, squares = below * of.weights, (of_rows * of_rows).sum(1)
-    small = yield from reduced(me, joined([of.rows.sums(nearer).reshape(of_rows.size), squares], 0))
-    sums, squares = small[: of_rows.size].reshape(*of_rows.shape), small[of_rows.size :]
-    apart = (nearer * (of.norms - of.closest)).sum(1)
-    return apart + squares * nearer.sum(1) - (of_rows * sums).sum(1) * 2
-
-
-def chosen_of(me: Party, totals: Shared, values: Shared) -> Generator[None, None, Shared]:
-    """The row, shape (1, size), of values, shape (c, size), with the least total, shape (c,).
-
-    Ties go to the first. Segments of a total are to be added up.
-    """
+def least_of(me: Party, totals: Shared) -> Generator[None, None, HiddenBits]:
+    """Which total is the least, one-hot, shape (c, 1); ties go to the first. Totals are under masks."""
     a, b = np.triu_indices(totals.size, 1)
-    hidden = yield from masked(me, answers_of(totals[b] - totals[a], columns=a.size))
-    won = (yield from shared_bits(me, (yield from hidden_signs(me, hidden, wins(totals.size))))).reshape(-1)
-    every = joined([won, (1 - won.sum(0)).reshape(1)], 0)
-    return (yield from reduced(me, every.reshape(1, -1) @ values))
+    apart = to_compare(me, (totals[b] - totals[a]).reshape(-1, 1))
+    won = yield from hidden_signs(me, apart, wins(totals.size), later=True)
+
+    def every(held: Bools) -> Bools:
+        return np.concatenate([held, np.logical_xor.reduce(held, axis=0)[np.newaxis] ^ me.evaluates])
+
+    return won.made(totals.size, 1, every)
+
+
+def _chosen(me: Party, every: Sequence[Shared], won: Sequence[HiddenBits]) -> Generator[None, None, Shared]:
+    """[f] of the candidates that have won, shape (rounds, width)."""
+    rounds, (count, width) = len(won), every[0].shape
+    held = [one.held.reshape(1, -1) for one in won if one.held is not None]
+    both = HiddenBits(outputs=rounds, rows=count, held=np.concatenate(held) if held else None)
+    bits = (yield from shared_bits(me, both)).reshape(rounds, count, 1)
+    return (yield from reduced(me, (bits * joined(list(every), 0).reshape(rounds, count, width)).sum(1)))
+
+
+def _distances(me: Party, rows: Rows, of_rows: Shared) -> Generator[None, None, Shared]:
+    """Squared distances of all rows to some, without |f|^2, under masks, shape (c, m)."""
+    scaled, norms = of_rows * -2, (of_rows * of_rows).sum(1)
+    return (yield from _answered(me, rows.m, lambda block: rows.affine(scaled, norms, block), norms.size))
+
+
+def _norms(me: Party, rows: Rows) -> Generator[None, None, Shared]:
+    """|f|^2 under masks, shape (1, m)."""
+    norms = yield from norms_of(me, rows)
+    return (yield from _answered(me, rows.m, lambda block: answers_of(norms[block]), 1))
+
+
+def _answered(
+    me: Party, m: int, answers: Callable[[slice], Answers], columns: int
+) -> Generator[None, None, Shared]:
+    """Answers for all rows under masks, shape (columns, m)."""
+
+    def some(block: slice) -> Generator[None, None, Shared]:
+        return under_masks(me, (yield from masked(me, answers(block))))
+
+    return joined((yield from by_blocks(me, m, some, columns=columns)), 1)
+
+
+def _below(me: Party, numbers: Shared) -> Generator[None, None, HiddenBits]:
+    """Which numbers under masks are below 0, in their shape, (columns, rows)."""
+    flat = numbers.reshape(1, numbers.size)
+
+    def some(block: slice) -> Generator[None, None, HiddenBits]:
+        return (yield from hidden_signs(me, to_compare(me, flat[:, block]), below_zero(1), later=True))
+
+    parts = yield from by_blocks(me, numbers.size, some)
+    held = [one.held for one in parts if one.held is not None]
+    columns, size = numbers.shape
+    found = np.concatenate(held, axis=1).reshape(columns, size) if held else None
+    return HiddenBits(outputs=columns, rows=size, held=found)
+
+
+def _some(bits: HiddenBits, start: int, stop: int) -> HiddenBits:
+    return bits.made(stop - start, bits.rows, lambda held: held[start:stop])
+
+
+def _ones(me: Party, count: int) -> Shared:
+    """1, as the evaluators hold it under masks of 0."""
+    shape, found = (len(me.code.primes), count), None
+    if me.number in me.roles.comparers:
+        found = np.full(shape, float(me.evaluates))
+    return Shared(me.code.primes, (count,), found)
 
 
 def _evaluators(me: Party, count: int) -> bytes:
@@ -224,8 +264,3 @@ def _evaluators(me: Party, count: int) -> bytes:
     words = np.empty(-(-DRAW_BITS * count // _WORD_BITS), dtype=np.uint64)
     me.keys(second if me.number == first else first, _PHASE).bits(_PHASE, 0).fill(words)
     return words.tobytes()[: _OCTETS * count]
-
-
-def _negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
-    """Which numbers are below 0, in their shape."""
-    return (yield from negative(me, numbers.reshape(numbers.size))).reshape(*numbers.shape)

@@ -13,6 +13,7 @@ are noticed").
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -75,10 +76,10 @@ def _settling(me: Party, check: Check) -> Half:
     yield Wait("accepted", me.roles.evaluators, 1)
 
 
-def prepared(me: Party) -> Generator[None, None, Check | None]:
-    """The check of what was not checked yet, or None."""
+def prepared(me: Party, least: int = 0) -> Generator[None, None, Check | None]:
+    """The check of what was not checked yet. None if this is nothing, or fewer answers than `least`."""
     claims, answers = me.unchecked
-    if not claims and not answers:
+    if not (claims or answers) or sum(prod(one.answers.shape) for one in answers) < least:
         return None
     me.unchecked = [], []
     yield from anchored(me)

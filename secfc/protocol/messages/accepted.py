@@ -183,7 +183,7 @@ def _most_shared_bytes(job: Job, rows: int, primes: int) -> int:
     values = max(of_rows, LEAST, 2 * job.k * max(rows, job.width + 2), of_pairs, 2 * starts)
     if job.method.init == "k-means++":
         numbers = max(numbers, most_compared(job.k, rows, primes))
-        values = max(values, most_dealt(job.k))
+        values = max(values, most_dealt(job.k, rows, job.width))
     values = max(values, numbers, job.k * (2 * job.width + 1))  # the last: sums, sizes and sums of squares
     if job.method.resamples:
         values = max(values, (job.k * (job.method.resamples + 1)) ** 2)

@@ -15,7 +15,7 @@ def test_what_is_drawn_does_not_follow_from_the_seed(organisations, monkeypatch)
 
     def numbers(me, count, repeated=None):
         drawn.append((me.number, repeated))
-        return (yield from real(me, count, repeated))
+        return real(me, count, repeated)
 
     monkeypatch.setattr(plus_plus, "random_numbers", numbers)
     made = organisations(20, 10, 30, disclosure="labels", init="k-means++")

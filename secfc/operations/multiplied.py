@@ -1,0 +1,116 @@
+"""Bits times numbers, both under masks: the products are under new masks.
+
+Evaluators know Delta = b xor lambda and y = x + r modulo Q, the dealer lambda and r. With s = 1 - 2 Delta
+
+    b x = (Delta + s lambda) (y - r) = Delta y - Delta r + s (lambda y - lambda r).
+
+The dealer gives the evaluators additive halves of lambda, r and lambda r. So each computes its part, and adds
+a half of c, which it derives from a key that it shares with the dealer. They exchange the parts, which add up
+to b x + c, and the dealer knows c. Opens nothing: each half of c is known to one evaluator and the dealer
+alone, and the dealer sees no part. A wrong part is not noticed, like a wrong gate.
+
+Numbers under masks are `Shared` among those who compare, y at the evaluators and r at the dealer: each does
+alone what is linear.
+"""
+
+from collections.abc import Callable, Generator
+from math import prod
+from typing import TypeVar
+
+import numpy as np
+
+from secfc.field.array_types import Floats
+from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.residues import reduce
+from secfc.operations.masked import Masked
+from secfc.operations.signs import HiddenBits, halves, rows_at_once
+from secfc.operations.weighed import half_of_mask, new_masks, opened_parts
+from secfc.protocol.parties.inbox import Wait
+from secfc.protocol.parties.party import Half, Party, at_once
+from secfc.sharing.shared import Shared, joined
+
+T = TypeVar("T")
+
+
+def under_masks(me: Party, of: Masked) -> Shared:
+    """The same numbers, shape (columns, rows), as residues."""
+    held = None if of.held is None else reduce(unpack(of.held.planes()), me.code.moduli)
+    return Shared(me.code.primes, of.shape[1:], held)
+
+
+def to_compare(me: Party, numbers: Shared) -> Masked:
+    """The same packed, shape (P, columns, rows)."""
+    columns, rows = numbers.shape
+    held = None if numbers.residues is None else _packed(me, numbers.residues)
+    return Masked(shape=(len(me.code.primes), columns, rows), held=held)
+
+
+def _packed(me: Party, residues: Floats) -> PackedResidues:
+    """Reduced residues, shape (P, columns, rows), packed."""
+    found = PackedResidues.empty(residues.shape)
+    found.planes()[...] = pack(residues, me.code.moduli)
+    return found
+
+
+def by_blocks(
+    me: Party, size: int, act: Callable[[slice], Generator[None, None, T]], *, columns: int = 1
+) -> Generator[None, None, list[T]]:
+    """What is found for so many rows, some at a time. In between the dealer waits, so as not to be ahead."""
+    step, found = max(1, rows_at_once(2, len(me.code.primes)) // columns), list[T]()
+    for start in range(0, size, step):
+        if start:
+            yield from me.together([_pause(me)])
+        found.append((yield from act(slice(start, min(start + step, size)))))
+    return found
+
+
+def _pause(me: Party) -> Half:
+    if me.evaluates:
+        me.send(me.roles.dealer, "has come", b"\1")
+    if me.deals:
+        yield Wait("has come", me.roles.evaluators, 1)
+
+
+def multiplied(me: Party, bits: HiddenBits, numbers: Shared) -> Generator[None, None, Shared]:
+    """Sums of b x over the first axis, shape (size,). Bits and x have shape (terms, size) or (terms, 1)."""
+    size = max(bits.rows, numbers.shape[1])
+
+    def some(block: slice) -> Generator[None, None, Shared]:
+        count, own = block.stop - block.start, bits
+        if bits.rows > 1:
+            own = bits.made(bits.outputs, count, lambda held: held[:, block])
+        part = numbers if numbers.shape[1] == 1 else numbers[:, block]
+        return (yield from _sums(me, own, part, (bits.outputs, count)))
+
+    return joined((yield from by_blocks(me, size, some, columns=bits.outputs)), 0)
+
+
+def _sums(
+    me: Party, bits: HiddenBits, numbers: Shared, shape: tuple[int, int]
+) -> Generator[None, None, Shared]:
+    """The same of as many products as an answer has at most. They have this shape."""
+    held, x = bits.held, numbers.residues
+    sizes = bits.outputs * bits.rows, numbers.size, prod(shape)
+    given, parts = None, []
+    if me.deals and held is not None and x is not None:
+        every = [np.broadcast_to(held, (len(x), *held.shape)), x, held * x]
+        given = np.concatenate([one.reshape(len(x), 1, -1) for one in every], axis=2)
+        parts.append(at_once(new_masks, me, (len(x), 1, shape[1])))
+    half = yield from halves(me, given, (1, sum(sizes)))
+    if half is not None and held is not None and x is not None:
+        own = np.split(reduce(half, me.code.moduli)[:, 0], np.cumsum(sizes)[:-1], axis=1)
+        of_bits, of_numbers, of_both = (
+            one.reshape(len(x), *of) for one, of in zip(own, (held.shape, x.shape[1:], shape), strict=True)
+        )
+        sign, value = 1.0 - 2.0 * held, x - of_numbers if me.number == me.roles.first else -of_numbers
+        products = held * value + sign * (of_bits * x - of_both)
+        parts.append(_evaluator(me, reduce(products.sum(axis=1, keepdims=True), me.code.moduli)))
+    found = yield from me.together(parts)
+    sums = Masked(shape=(len(me.code.primes), 1, shape[1]), held=found[0] if parts else None)
+    return under_masks(me, sums).reshape(shape[1])
+
+
+def _evaluator(me: Party, part: Floats) -> Half:
+    mine = _packed(me, part)
+    half_of_mask(me, me.roles.dealer, me.number).add(mine.planes(), me.code.primes)
+    return (yield from opened_parts(me, mine))
