@@ -11,7 +11,7 @@ from support.sweeps import every
 from plaintext_baselines import ExactLloyd
 from secfc.field.primes import primes_of
 from secfc.kmeans.bounds import draw_residues
-from secfc.operations import multiplied
+from secfc.operations import multiplied, signs
 from secfc.operations.beginning import plus_plus
 from secfc.operations.beginning.plus_plus import (
     numbers_of,
@@ -135,8 +135,8 @@ def test_no_key_is_used_twice_and_none_outside_its_pair(monkeypatch):
     assert Counter(streams) == Counter(made)
 
 
-def test_nothing_is_opened_to_everybody_while_rows_are_drawn():
-    """Tags by which parties open numbers or bits, and what the coordinator is sent: digests, coins."""
+def tags_of_a_start():
+    """Tags of letters, and whether they are for the coordinator, which is sent what everybody may know."""
     rows, tags = np.arange(8)[:, np.newaxis] % 5, Counter()
 
     def program(me, shares):
@@ -151,5 +151,16 @@ def test_nothing_is_opened_to_everybody_while_rows_are_drawn():
         return data
 
     play(parties, {j: program(me, shares) for j, me in parties.items()}, carry=carry)
-    assert {tag for tag, to_coordinator in tags if to_coordinator} <= {"root", "anchor", "coin 0", "coin 1"}
+    return tags
+
+
+def test_nothing_is_opened_to_everybody_while_rows_are_drawn():
+    tags = tags_of_a_start()
+    assert {tag for tag, to_coordinator in tags if to_coordinator} == {"root"}
     assert not {"bits", "mask", "share", "labels"} & {tag for tag, _ in tags}
+
+
+def test_many_answers_are_checked_while_rows_are_drawn(monkeypatch):
+    monkeypatch.setattr(signs, "_LATER", 16)
+    tags = tags_of_a_start()
+    assert {tag for tag, to_coordinator in tags if to_coordinator} == {"root", "anchor", "coin 0", "coin 1"}
