@@ -8,67 +8,21 @@ The dealer gives the evaluators additive halves of lambda, r and lambda r. So ea
 a half of c, which it derives from a key that it shares with the dealer. They exchange the parts, which add up
 to b x + c, and the dealer knows c. Opens nothing: each half of c is known to one evaluator and the dealer
 alone, and the dealer sees no part. A wrong part is not noticed, like a wrong gate.
-
-Numbers under masks are `Shared` among those who compare, y at the evaluators and r at the dealer: each does
-alone what is linear.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from math import prod
-from typing import TypeVar
 
 import numpy as np
 
 from secfc.field.array_types import Floats
-from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.residues import reduce
 from secfc.operations.masked import Masked
-from secfc.operations.signs import HiddenBits, halves, rows_at_once
+from secfc.operations.signs import HiddenBits, halves
+from secfc.operations.under_masks import by_blocks, packed, under_masks
 from secfc.operations.weighed import half_of_mask, new_masks, opened_parts
-from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party, at_once
 from secfc.sharing.shared import Shared, joined
-
-T = TypeVar("T")
-
-
-def under_masks(me: Party, of: Masked) -> Shared:
-    """The same numbers, shape (columns, rows), as residues."""
-    held = None if of.held is None else reduce(unpack(of.held.planes()), me.code.moduli)
-    return Shared(me.code.primes, of.shape[1:], held)
-
-
-def to_compare(me: Party, numbers: Shared) -> Masked:
-    """The same packed, shape (P, columns, rows)."""
-    columns, rows = numbers.shape
-    held = None if numbers.residues is None else _packed(me, numbers.residues)
-    return Masked(shape=(len(me.code.primes), columns, rows), held=held)
-
-
-def _packed(me: Party, residues: Floats) -> PackedResidues:
-    """Reduced residues, shape (P, columns, rows), packed."""
-    found = PackedResidues.empty(residues.shape)
-    found.planes()[...] = pack(residues, me.code.moduli)
-    return found
-
-
-def by_blocks(
-    me: Party, size: int, act: Callable[[slice], Generator[None, None, T]], *, columns: int = 1
-) -> Generator[None, None, list[T]]:
-    """What is found for so many rows, some at a time. In between the dealer waits, so as not to be ahead."""
-    step, found = max(1, rows_at_once(2, len(me.code.primes)) // columns), list[T]()
-    for start in range(0, size, step):
-        if start:
-            yield from me.together([_pause(me)])
-        found.append((yield from act(slice(start, min(start + step, size)))))
-    return found
-
-
-def _pause(me: Party) -> Half:
-    if me.evaluates:
-        me.send(me.roles.dealer, "has come", b"\1")
-    if me.deals:
-        yield Wait("has come", me.roles.evaluators, 1)
 
 
 def multiplied(me: Party, bits: HiddenBits, numbers: Shared) -> Generator[None, None, Shared]:
@@ -111,6 +65,6 @@ def _sums(
 
 
 def _evaluator(me: Party, part: Floats) -> Half:
-    mine = _packed(me, part)
+    mine = packed(me, part)
     half_of_mask(me, me.roles.dealer, me.number).add(mine.planes(), me.code.primes)
     return (yield from opened_parts(me, mine))

@@ -91,12 +91,16 @@ def negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
 
 def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:
     """[b] of bits that stayed under masks, shape (outputs, rows)."""
-    shape = bits.outputs, bits.rows
-    half = yield from halves(me, bits.held if me.deals else None, shape)
+    return (yield from from_halves(me, (yield from halves_of(me, bits)), (bits.outputs, bits.rows)))
+
+
+def halves_of(me: Party, bits: HiddenBits) -> Generator[None, None, Floats | None]:
+    """Additive halves of bits at each evaluator, shape (P, outputs, rows)."""
+    half = yield from halves(me, bits.held if me.deals else None, (bits.outputs, bits.rows))
     if half is not None and bits.held is not None:
         half = (1.0 - 2.0 * bits.held) * half
         half = half + bits.held if me.number == me.roles.first else half
-    return (yield from from_halves(me, half, shape))
+    return half
 
 
 def halves(

@@ -35,6 +35,7 @@ class Rows:
     ) -> None:
         self.primes, self.width, self.m, self._shares, self._kernels = primes, width, m, shares, kernels
         self.reduced_norms: Shared | None = None  # once they are needed
+        self.masked_norms: Shared | None = None  # at those who compare, likewise
         if shares is not None and shares.shape != (len(primes), width + 1, m):
             raise SecFCError(f"shares of shape {shares.shape} given, {(len(primes), width + 1, m)} needed")
 
@@ -71,6 +72,8 @@ class Rows:
         found = Rows(self.primes, self.width, rows.size, shares, self._kernels)
         if self.reduced_norms is not None:
             found.reduced_norms = self.reduced_norms[rows]
+        if self.masked_norms is not None:
+            found.masked_norms = self.masked_norms[:, rows]
         return found
 
     def columns(self, rows: slice) -> Shared:

@@ -11,7 +11,7 @@ from support.sweeps import every
 from plaintext_baselines import ExactLloyd
 from secfc.field.primes import primes_of
 from secfc.kmeans.bounds import draw_residues
-from secfc.operations import multiplied, signs
+from secfc.operations import signs, under_masks
 from secfc.operations.beginning import plus_plus
 from secfc.operations.beginning.plus_plus import (
     numbers_of,
@@ -96,7 +96,7 @@ def test_as_many_rows_as_sets_are_each_drawn_once_if_they_differ(seed):
 def test_numbers_that_are_compared_in_several_parts_give_the_same(monkeypatch):
     _, rows, _, k = drawn_case(7)
     weights = np.ones(len(rows), dtype=np.int64)
-    monkeypatch.setattr(multiplied, "rows_at_once", lambda k, primes: 7)
+    monkeypatch.setattr(under_masks, "rows_at_once", lambda k, primes: 7)
     net = Net(rows, 7, k)
     start = drawn_rows_of(rows, weights, k, 7)
     net.assert_as(in_the_clear(rows, start, k), *net.run())

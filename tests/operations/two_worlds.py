@@ -19,6 +19,7 @@ from secfc.field.primes import Prime
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.operations import masked, nearest, opening, weighed
 from secfc.operations import signs as of_signs
+from secfc.operations import under_masks as of_numbers
 from secfc.operations.beginning import plus_plus
 from secfc.operations.checking import check
 from secfc.operations.signs import HiddenBits
@@ -58,7 +59,7 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(Party, "keys", keys)
     for module in (masked, of_signs, weighed):
         monkeypatch.setattr(module, "ResidueStream", lambda key, kernels: key)
-    for module in (nearest, of_signs, plus_plus, opening):
+    for module in (nearest, of_numbers, of_signs, opening, plus_plus):
         monkeypatch.setattr(module, "hidden_signs", signs)
     monkeypatch.setattr(check, "prepared", nothing)  # checks are tested alone
 

@@ -1,14 +1,13 @@
 """Whether all rows are within the bound, before anything is computed of them.
 
-Opens for each group of owners whether random sums of its rows are possible for rows within the bound, and if
-they are, for each owner whether its squared norms are. Both say "yes" of all rows within the bound. Residues
-modulo Q can be those of large integers, whose squares wrap around. So sums come first, with coefficients -1,
-0 and 1: if they are small, so is every entry, and no squared norm wraps around (docs/proofs.md, "Rows within
-the bound").
+Opens for each owner whether random sums of its rows, and its squared norms, are possible for rows within the
+bound. Residues modulo Q can be those of large integers, whose squares wrap around. So there are sums, with
+coefficients -1, 0 and 1: if they are small, so is every entry, and no squared norm wraps around
+(docs/proofs.md, "Rows within the bound").
 """
 
 from collections.abc import Callable, Generator, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from math import prod
 
 import numpy as np
@@ -20,12 +19,11 @@ from secfc.field.array_types import Floats, Shares
 from secfc.field.residues import canonical, reduce
 from secfc.kmeans.bounds import most_sum
 from secfc.operations.opening import below
-from secfc.operations.reduction import norms_of
-from secfc.operations.signs import negative
+from secfc.operations.under_masks import answered, counted, negative_under_masks, norms_under_masks, public
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.party import Party
-from secfc.sharing.rows import Rows
+from secfc.sharing.rows import Rows, answers_of
 from secfc.sharing.shared import Shared, joined
 
 SUMS = 42
@@ -94,19 +92,23 @@ def check_range(
     """RangeError with the owners unless all rows of each are within the radius. The coin came after them."""
     owners = _owners(layout)
     together = _groups(owners)
-    groups = [_owned(layout, group) for group in together]
-    limits = [most_sum(radius, own.stop - own.start) for own in groups]
+    groups, owned = ([_owned(layout, one) for one in some] for some in (together, owners))
     sums = _random_sums(me, rows, groups, coin)
     of_segments = [sums * me.constant([1], segment=segment) for segment in range(me.code.ell)]
     both = [joined([one, 0 - one], 1) for one in of_segments]
+    limits = [most_sum(radius, own.stop - own.start) for own in groups]
     numbers = joined(both, 1) + me.constant(limits).reshape(-1, 1)
-    of_groups = [numbers.shape[1]] * len(groups)
-    numbers, deposited = numbers.reshape(numbers.size), layout.deposited
-    yield from _check(me, numbers, of_groups, together, deposited=deposited)
-    within = me.constant([radius**2]) - (yield from norms_of(me, rows))
-    owned = [_owned(layout, owner) for owner in owners]
-    counts = [rows.stop - rows.start for rows in owned]
-    yield from _check(me, within, counts, owners, deposited=deposited)
+    flat = numbers.reshape(numbers.size)
+    of_sums = yield from answered(me, flat.size, lambda block: answers_of(flat[block]))
+    of_rows = public(me, radius**2, rows.m) - (yield from norms_under_masks(me, rows))
+    wrong = yield from negative_under_masks(me, joined([of_sums, of_rows], 1))
+    counts = [numbers.shape[1]] * len(groups) + [own.stop - own.start for own in owned]
+    found = yield from counted(me, wrong, np.cumsum(counts))
+    of_owners = [one for one, group in enumerate(together) for _ in group or (0,)]
+    totals = found[: len(groups)][np.array(of_owners)] + found[len(groups) :]
+    right = yield from below(me, totals, [1] * len(owners))
+    if not all(right):
+        raise _beyond(together, right, deposited=layout.deposited)
 
 
 def _owners(layout: Layout) -> list[tuple[int, ...]]:
@@ -137,29 +139,17 @@ def _random_sums(me: Party, rows: Rows, groups: Sequence[slice], coin: bytes) ->
     return Shared(me.code.primes, shape, found)
 
 
-def _check(
-    me: Party,
-    numbers: Shared,
-    counts: Sequence[int],
-    whose: Sequence[tuple[int, ...]],
-    *,
-    deposited: bool,
-) -> Generator[None, None, None]:
-    """RangeError unless numbers, those of each of `whose` in turn, are at least 0."""
-    wrong = (yield from negative(me, numbers)).reshape(1, -1)
-    ends = np.cumsum([0, *counts])
-    of_owners = [wrong[:, start:stop].sum(1) for start, stop in pairwise(ends.tolist())]
-    right = yield from below(me, joined(of_owners, 0), [1] * len(counts))
-    named = sorted({owner for group, one in zip(whose, right, strict=True) if not one for owner in group})
-    if not all(right):
-        some = "some of " if any(len(group) > 1 for group in whose) else ""
-        kind = "owners" if deposited else "clients"
-        of = f" of {some}{kind} {', '.join(map(str, named))}" if named else ""
-        text = f"rows{of} are beyond the public bound, or one that compares lied"
-        whom = [] if deposited else named, named if deposited else []
-        raise RangeError(f"{text}; no label was opened", clients=whom[0], owners=whom[1])
+def _beyond(groups: Sequence[tuple[int, ...]], right: Sequence[bool], *, deposited: bool) -> RangeError:
+    """The error about owners whose rows are not right. Of groups whose sums are too large it names all."""
+    named = [owner for owner, one in zip(chain(*groups), right, strict=False) if not one]
+    some = "some of " if any(len(group) > 1 and set(group) <= set(named) for group in groups) else ""
+    kind = "owners" if deposited else "clients"
+    of = f" of {some}{kind} {', '.join(map(str, named))}" if named else ""
+    text = f"rows{of} are beyond the public bound, or one that compares lied"
+    whom = [] if deposited else named, named if deposited else []
+    return RangeError(f"{text}; no label was opened", clients=whom[0], owners=whom[1])
 
 
 def most_numbers(job: Job, rows: int) -> int:
     """Most numbers that are compared at once."""
-    return max(rows, 2 * VALUES * job.ell * min(job.dealers, GROUPS))
+    return rows + 2 * VALUES * job.ell * min(job.dealers, GROUPS)

@@ -15,22 +15,29 @@ bits at random. One that lies has other rows drawn.
 Opens nothing but what `reduced` opens. Nobody learns a row, a distance or rho.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from fractions import Fraction
 from math import isqrt, log
 
 import numpy as np
 
-from secfc.comparing.batch_plan import below_zero, wins
+from secfc.comparing.batch_plan import most_dealt_bytes, wins
 from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects
 from secfc.field.fixed_point import quantise
+from secfc.field.packing import packed_bytes
 from secfc.kmeans.bounds import DRAW_BITS
-from secfc.operations.masked import masked
-from secfc.operations.multiplied import by_blocks, multiplied, to_compare, under_masks
-from secfc.operations.reduction import norms_of, reduced
+from secfc.operations.multiplied import multiplied
+from secfc.operations.reduction import reduced
 from secfc.operations.signs import HiddenBits, hidden_signs, rows_at_once, shared_bits
+from secfc.operations.under_masks import (
+    answered,
+    negative_under_masks,
+    norms_under_masks,
+    public,
+    to_compare,
+)
 from secfc.protocol.parties.party import Party
-from secfc.sharing.rows import Answers, Rows, answers_of
+from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
 
 _PHASE = "draws"
@@ -56,6 +63,14 @@ def most_compared(k: int, rows: int, primes: int) -> int:
 def blocks_of(rows: int, width: int) -> int:
     """Blocks of rows in a draw: about as many numbers of rows are reduced as bits of places are dealt."""
     return max(1, isqrt(rows // width))
+
+
+def most_ahead_bytes(compared: int, primes: int) -> int:
+    """Most bytes that the dealer sends before it waits, beside one comparison.
+
+    They are of the next one, halves for two products of as many numbers, and few.
+    """
+    return most_dealt_bytes(compared, 2, primes) + packed_bytes((primes, 6 * compared + (1 << 12), 1))
 
 
 def most_dealt(k: int, rows: int, width: int) -> int:
@@ -133,9 +148,11 @@ def plus_plus(
     For `repeated` see `random_numbers`.
     """
     numbers, count = random_numbers(me, numbers_of(k), repeated), candidates_of(k)
-    chosen = yield from drawn_rows(me, rows, _ones(me, rows.m) * weights, _some(numbers, 0, 1))
+    chosen = yield from drawn_rows(
+        me, rows, public(me, 1, rows.m).reshape(rows.m) * weights, _some(numbers, 0, 1)
+    )
     if k > 1:
-        norms = yield from _norms(me, rows)
+        norms = yield from norms_under_masks(me, rows)
         closest = (norms + (yield from _distances(me, rows, chosen))).reshape(rows.m)
         every, won = list[Shared](), list[HiddenBits]()
         for first in range(1, numbers.outputs, count):
@@ -155,7 +172,7 @@ def drawn_rows(me: Party, rows: Rows, amounts: Shared, numbers: HiddenBits) -> G
     of_bits = numbers.made(DRAW_BITS, draws, np.transpose)
     powers = sums[-1:] * (1 << np.arange(DRAW_BITS)[::-1])
     bounds = yield from multiplied(me, of_bits, powers.reshape(-1, 1))
-    above = yield from _below(me, bounds.reshape(-1, 1) - sums * (1 << DRAW_BITS))
+    above = yield from negative_under_masks(me, bounds.reshape(-1, 1) - sums * (1 << DRAW_BITS))
     blocks = blocks_of(rows.m, rows.width)
     length = -(-rows.m // blocks)
     blocks = -(-rows.m // length)
@@ -183,7 +200,7 @@ def nearer_by(me: Party, rows: Rows, norms: Shared, of_rows: Shared) -> Generato
     `norms` are |f|^2 - D under masks.
     """
     apart = norms + (yield from _distances(me, rows, of_rows))
-    below = yield from _below(me, apart)
+    below = yield from negative_under_masks(me, apart)
     flat = below.made(1, apart.size, lambda held: held)
     return (yield from multiplied(me, flat, apart.reshape(1, -1))).reshape(*apart.shape)
 
@@ -212,50 +229,13 @@ def _chosen(me: Party, every: Sequence[Shared], won: Sequence[HiddenBits]) -> Ge
 def _distances(me: Party, rows: Rows, of_rows: Shared) -> Generator[None, None, Shared]:
     """Squared distances of all rows to some, without |f|^2, under masks, shape (c, m)."""
     scaled, norms = of_rows * -2, (of_rows * of_rows).sum(1)
-    return (yield from _answered(me, rows.m, lambda block: rows.affine(scaled, norms, block), norms.size))
-
-
-def _norms(me: Party, rows: Rows) -> Generator[None, None, Shared]:
-    """|f|^2 under masks, shape (1, m)."""
-    norms = yield from norms_of(me, rows)
-    return (yield from _answered(me, rows.m, lambda block: answers_of(norms[block]), 1))
-
-
-def _answered(
-    me: Party, m: int, answers: Callable[[slice], Answers], columns: int
-) -> Generator[None, None, Shared]:
-    """Answers for all rows under masks, shape (columns, m)."""
-
-    def some(block: slice) -> Generator[None, None, Shared]:
-        return under_masks(me, (yield from masked(me, answers(block))))
-
-    return joined((yield from by_blocks(me, m, some, columns=columns)), 1)
-
-
-def _below(me: Party, numbers: Shared) -> Generator[None, None, HiddenBits]:
-    """Which numbers under masks are below 0, in their shape, (columns, rows)."""
-    flat = numbers.reshape(1, numbers.size)
-
-    def some(block: slice) -> Generator[None, None, HiddenBits]:
-        return (yield from hidden_signs(me, to_compare(me, flat[:, block]), below_zero(1), later=True))
-
-    parts = yield from by_blocks(me, numbers.size, some)
-    held = [one.held for one in parts if one.held is not None]
-    columns, size = numbers.shape
-    found = np.concatenate(held, axis=1).reshape(columns, size) if held else None
-    return HiddenBits(outputs=columns, rows=size, held=found)
+    return (
+        yield from answered(me, rows.m, lambda block: rows.affine(scaled, norms, block), columns=norms.size)
+    )
 
 
 def _some(bits: HiddenBits, start: int, stop: int) -> HiddenBits:
     return bits.made(stop - start, bits.rows, lambda held: held[start:stop])
-
-
-def _ones(me: Party, count: int) -> Shared:
-    """1, as the evaluators hold it under masks of 0."""
-    shape, found = (len(me.code.primes), count), None
-    if me.number in me.roles.comparers:
-        found = np.full(shape, float(me.evaluates))
-    return Shared(me.code.primes, (count,), found)
 
 
 def _evaluators(me: Party, count: int) -> bytes:

@@ -14,7 +14,7 @@ from secfc.field.packing import packed_bytes
 from secfc.field.primes import PRIMES
 from secfc.field.residues import MAX_ROWS
 from secfc.operations.beginning.in_range import most_numbers
-from secfc.operations.beginning.plus_plus import most_compared, most_dealt
+from secfc.operations.beginning.plus_plus import most_ahead_bytes, most_compared, most_dealt
 from secfc.operations.beginning.rows import BLOCK
 from secfc.operations.beginning.totals import TOTAL_PRIMES
 from secfc.operations.checking.check import most_numbers as most_checked
@@ -180,9 +180,11 @@ def _most_shared_bytes(job: Job, rows: int, primes: int) -> int:
     numbers = max(rows, most_numbers(job, rows), min(ending, rows_at_once(2, primes)))
     of_rows = min(BLOCK // primes, rows * (job.width + 1)) + job.width + 1
     of_pairs = 2 * pairs * job.width
+    ahead = 0
     values = max(of_rows, LEAST, 2 * job.k * max(rows, job.width + 2), of_pairs, 2 * starts)
     if job.method.init == "k-means++":
-        numbers = max(numbers, most_compared(job.k, rows, primes))
+        drawn = most_compared(job.k, rows, primes)
+        numbers, ahead = max(numbers, drawn), most_ahead_bytes(drawn, primes)
         values = max(values, most_dealt(job.k, rows, job.width))
     values = max(values, numbers, job.k * (2 * job.width + 1))  # the last: sums, sizes and sums of squares
     if job.method.resamples:
@@ -191,7 +193,7 @@ def _most_shared_bytes(job: Job, rows: int, primes: int) -> int:
     gates = most_dealt_bytes(at_once, job.k, primes), most_dealt_bytes(numbers, 2, primes)
     pieces = 2 * most_piece_bytes(job.n, primes, values)
     pieces += most_piece_bytes(job.n, primes, most_checked())  # the dealer's, or a line
-    return pieces + 2 * packed_bytes((primes, answers, 1)) + max(gates)
+    return pieces + 2 * packed_bytes((primes, answers, 1)) + max(gates) + ahead
 
 
 def most_held_bytes(job: Job, rows: int, primes: int) -> int:
