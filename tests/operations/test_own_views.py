@@ -35,6 +35,7 @@ from secfc.operations.secure import Secure
 from secfc.operations.signs import shared_bits
 from secfc.operations.sums import Sums, moved_below, public_sets, summed
 from secfc.operations.to_owners import to_owners
+from secfc.operations.under_masks import counted
 from secfc.protocol.job.cases import Described
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.parties.random_sharings import random_sharings
@@ -87,6 +88,10 @@ def refills(me, labels, sums, sizes, of):
     full = tuple(range(labels.shape[0] - 1))
     means = Sums(sums=sums, sizes=sizes, full=full)
     return (yield from refilled(me, labels, means, of, [len(full)]))
+
+
+def counts(me, bits):
+    return (yield from counted(me, bits, np.array([1, 3])))
 
 
 def draws(me, of, amounts, bits):
@@ -245,6 +250,7 @@ CASES = {
         rows([0, 1, 5], [7, 3, 4]),
     ),
     "multiplied": (multiplied, hidden([[0, 1], [1, 1]], [[1, 0], [1, 0]]), numbers([[3], [5]], [[4], [0]])),
+    "counted": (counts, hidden([[1, 0, 1]], [[0, 1, 1]])),
     "drawn": (
         draws,
         rows([3, 5], [4, 8]),

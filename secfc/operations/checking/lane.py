@@ -8,7 +8,7 @@ from secfc.operations.checking.coins import Tossed
 from secfc.operations.checking.folding import BLOCKS, Fold, Vectors, block_length, value_at, values_of
 from secfc.sharing.formula import Pair, moduli, products
 
-SHORT = 1 << 14
+SHORT = 1 << 12
 """Vectors above this length are folded once more before they are opened."""
 
 LONGEST = SHORT * BLOCKS**10
