@@ -117,7 +117,7 @@ class Rows:
             projected = self.projected(of_columns).residues
             assert sets.residues is not None
             assert projected is not None
-            weights = matmul(of_sets.reshape(1, -1, k), sets.residues, by)
+            weights = matmul(of_sets.reshape(len(of_sets), -1, k), sets.residues, by)
             weights = weights.reshape(len(self.primes), of_sets.shape[1], -1)[..., : self.m]
             return crossed(of_sets, of_columns, self.primes), [(weights, projected)]
 

@@ -200,6 +200,7 @@ OF_ROWS = {
     "norms": lambda rows, sets, matrix: rows.norms,
     "product": lambda rows, sets, matrix: rows.product(matrix),
     "sums": lambda rows, sets, matrix: rows.sums(sets),
+    "sums of blocks": lambda rows, sets, matrix: rows.sums(sets[:, :2]),
     "sums, joined": lambda rows, sets, matrix: joined(
         [rows.sums(sets).reshape(-1), sets.sum(1) * sets.sum(1), sets.sum(1)], 0
     ),
