@@ -12,8 +12,8 @@ import numpy as np
 from secfc.field.array_types import Labels, Objects
 from secfc.operations.opening import below
 from secfc.operations.reduction import norms_of, reduced
-from secfc.operations.signs import negative
 from secfc.operations.sums import PlainSums, Sums
+from secfc.operations.under_masks import negative
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined
@@ -84,7 +84,7 @@ def _farthest(me: Party, distances: Shared, weights: Shared) -> Generator[None, 
         pairs = distances.size // 2
         first, second = slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)
         apart = distances[first] * weights[second] - distances[second] * weights[first]
-        later = yield from negative(me, apart)
+        later = yield from negative(me, apart, later=True)
         both = [distances, weights]
         changes = [(one[second] - one[first]) * later for one in both]
         added = yield from reduced(me, joined(changes, 0))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secfc.comparing.batch import Dealing, Evaluating
-from secfc.comparing.batch_plan import BatchPlan, Bracket, below_zero
+from secfc.comparing.batch_plan import BatchPlan, Bracket
 from secfc.crypto.keystream import ResidueStream
 from secfc.field.array_types import Bools, Floats
 from secfc.field.packing import BYTES_PER_RESIDUE, from_bytes, size_of, to_bytes, unpack
@@ -25,12 +25,11 @@ from secfc.field.residues import reduce
 from secfc.kernels.gates import WORD_BYTES, to_rows
 from secfc.kernels.interface import Bytes
 from secfc.operations.checking.check import checking, prepared
-from secfc.operations.masked import Masked, masked
+from secfc.operations.masked import Masked
 from secfc.protocol.parties.dealing import added, dealt
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party, at_once
-from secfc.sharing.rows import answers_of
-from secfc.sharing.shared import Shared, joined
+from secfc.sharing.shared import Shared
 
 _SIGNS, _HALVES = "signs", "halves"  # phases
 
@@ -76,17 +75,6 @@ def hidden_signs(
         parts.append(checking(me, check))
     found = yield from me.together(parts)
     return HiddenBits(outputs=bracket.outputs, rows=of.shape[2], held=found[0] if gates else None)
-
-
-def negative(me: Party, numbers: Shared) -> Generator[None, None, Shared]:
-    """Which of <x>, or [x], shape (size,), are below 0: [b], shape (size,), block by block."""
-    step, bits = rows_at_once(2, len(me.code.primes)), list[Shared]()
-    for start in range(0, numbers.size, step):
-        some = numbers[start : start + step]
-        hidden = yield from masked(me, answers_of(some))
-        signs = yield from hidden_signs(me, hidden, below_zero(1))
-        bits.append((yield from shared_bits(me, signs)).reshape(-1))
-    return joined(bits, 0)
 
 
 def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:

@@ -14,7 +14,14 @@ from secfc.field.array_types import Floats, Ints
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.residues import reduce
 from secfc.operations.masked import Masked, masked
-from secfc.operations.signs import HiddenBits, from_halves, halves_of, hidden_signs, rows_at_once
+from secfc.operations.signs import (
+    HiddenBits,
+    from_halves,
+    halves_of,
+    hidden_signs,
+    rows_at_once,
+    shared_bits,
+)
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.rows import Answers, Rows, answers_of
@@ -89,17 +96,26 @@ def norms_under_masks(me: Party, rows: Rows) -> Generator[None, None, Shared]:
     return rows.masked_norms
 
 
-def negative_under_masks(me: Party, numbers: Shared) -> Generator[None, None, HiddenBits]:
-    """Which numbers are below 0, in their shape, (columns, rows). Answers are checked later."""
+def negative_under_masks(
+    me: Party, numbers: Shared, *, later: bool = True
+) -> Generator[None, None, HiddenBits]:
+    """Which numbers are below 0, in their shape, (columns, rows). For `later` see `hidden_signs`."""
     (columns, size), flat = numbers.shape, numbers.reshape(1, numbers.size)
 
     def some(block: slice) -> Generator[None, None, HiddenBits]:
-        return (yield from hidden_signs(me, to_compare(me, flat[:, block]), below_zero(1), later=True))
+        return (yield from hidden_signs(me, to_compare(me, flat[:, block]), below_zero(1), later=later))
 
     parts = yield from by_blocks(me, numbers.size, some)
     held = [one.held for one in parts if one.held is not None]
     found = np.concatenate(held, axis=1).reshape(columns, size) if held else None
     return HiddenBits(outputs=columns, rows=size, held=found)
+
+
+def negative(me: Party, numbers: Shared, *, later: bool = False) -> Generator[None, None, Shared]:
+    """Which of <x>, or [x], shape (size,), are below 0: [b], shape (size,)."""
+    held = yield from answered(me, numbers.size, lambda block: answers_of(numbers[block]))
+    bits = yield from negative_under_masks(me, held, later=later)
+    return (yield from shared_bits(me, bits)).reshape(numbers.size)
 
 
 def counted(me: Party, bits: HiddenBits, ends: Ints) -> Generator[None, None, Shared]:

@@ -37,7 +37,7 @@ from secfc.operations.under_masks import (
     to_compare,
 )
 from secfc.protocol.parties.party import Party
-from secfc.sharing.rows import Rows
+from secfc.sharing.rows import Answers, Rows
 from secfc.sharing.shared import Shared, joined
 
 _PHASE = "draws"
@@ -61,8 +61,8 @@ def most_compared(k: int, rows: int, primes: int) -> int:
 
 
 def blocks_of(rows: int, width: int) -> int:
-    """Blocks of rows in a draw: about as many numbers of rows are reduced as bits of places are dealt."""
-    return max(1, isqrt(rows // width))
+    """Blocks of rows in a draw. A number that is reduced takes about four times the bytes of a bit."""
+    return max(1, isqrt(rows // (4 * width)))
 
 
 def most_ahead_bytes(compared: int, primes: int) -> int:
@@ -148,9 +148,8 @@ def plus_plus(
     For `repeated` see `random_numbers`.
     """
     numbers, count = random_numbers(me, numbers_of(k), repeated), candidates_of(k)
-    chosen = yield from drawn_rows(
-        me, rows, public(me, 1, rows.m).reshape(rows.m) * weights, _some(numbers, 0, 1)
-    )
+    closest = public(me, 1, rows.m).reshape(rows.m)
+    chosen = yield from drawn_rows(me, rows, closest * weights, _some(numbers, 0, 1))
     if k > 1:
         norms = yield from norms_under_masks(me, rows)
         closest = (norms + (yield from _distances(me, rows, chosen))).reshape(rows.m)
@@ -173,25 +172,28 @@ def drawn_rows(me: Party, rows: Rows, amounts: Shared, numbers: HiddenBits) -> G
     powers = sums[-1:] * (1 << np.arange(DRAW_BITS)[::-1])
     bounds = yield from multiplied(me, of_bits, powers.reshape(-1, 1))
     above = yield from negative_under_masks(me, bounds.reshape(-1, 1) - sums * (1 << DRAW_BITS))
-    blocks = blocks_of(rows.m, rows.width)
-    length = -(-rows.m // blocks)
-    blocks = -(-rows.m // length)
+    length = -(-rows.m // blocks_of(rows.m, rows.width))
+    bits = yield from shared_bits(me, _places(me, above, length))
+    of_blocks = yield from reduced(me, rows.sums(bits[:, :length]))
+    of_blocks = of_blocks.reshape(-1, draws, rows.width)
+    picks = [bits[:, at].reshape(1, draws, 1) for at in range(length, bits.shape[1])]
+    return (yield from reduced(me, (joined(picks, 0) * of_blocks).sum(0)))
+
+
+def _places(me: Party, above: HiddenBits, length: int) -> HiddenBits:
+    """Where bits change, one-hot, by place in blocks of this length and then by block. The last bit is 1."""
+    draws, m = above.outputs, above.rows
+    blocks = -(-m // length)
 
     def places(held: Bools) -> Bools:
-        """Where bits change, by place in a block and by block. The last bit is 1."""
         changes = np.zeros((draws, blocks * length), dtype=np.bool_)
-        changes[:, : rows.m] = held
-        changes[:, rows.m - 1] = me.evaluates
-        changes[:, 1 : rows.m] ^= changes[:, : rows.m - 1].copy()
+        changes[:, :m] = held
+        changes[:, m - 1] = me.evaluates
+        changes[:, 1:m] ^= changes[:, : m - 1].copy()
         cells = changes.reshape(draws, blocks, length)
-        found = [np.logical_xor.reduce(cells, axis=axis) for axis in (1, 2)]
-        return np.concatenate(found, axis=1)
+        return np.concatenate([np.logical_xor.reduce(cells, axis=axis) for axis in (1, 2)], axis=1)
 
-    bits = yield from shared_bits(me, above.made(draws, length + blocks, places))
-    of_blocks = yield from reduced(me, rows.sums(bits[:, :length]))
-    of_blocks = of_blocks.reshape(blocks, draws, rows.width)
-    picks = joined([bits[:, length + at].reshape(1, draws, 1) for at in range(blocks)], 0)
-    return (yield from reduced(me, (picks * of_blocks).sum(0)))
+    return above.made(draws, length + blocks, places)
 
 
 def nearer_by(me: Party, rows: Rows, norms: Shared, of_rows: Shared) -> Generator[None, None, Shared]:
@@ -229,9 +231,11 @@ def _chosen(me: Party, every: Sequence[Shared], won: Sequence[HiddenBits]) -> Ge
 def _distances(me: Party, rows: Rows, of_rows: Shared) -> Generator[None, None, Shared]:
     """Squared distances of all rows to some, without |f|^2, under masks, shape (c, m)."""
     scaled, norms = of_rows * -2, (of_rows * of_rows).sum(1)
-    return (
-        yield from answered(me, rows.m, lambda block: rows.affine(scaled, norms, block), columns=norms.size)
-    )
+
+    def answers(block: slice) -> Answers:
+        return rows.affine(scaled, norms, block)
+
+    return (yield from answered(me, rows.m, answers, columns=norms.size))
 
 
 def _some(bits: HiddenBits, start: int, stop: int) -> HiddenBits:

@@ -13,7 +13,7 @@ from secfc.errors.codes import Code
 from secfc.kmeans.program import Best
 from secfc.kmeans.score import NEAR
 from secfc.operations.opening import nonzero, opened
-from secfc.operations.signs import negative
+from secfc.operations.under_masks import negative
 from secfc.protocol.parties.party import Party
 from secfc.protocol.parties.random_sharings import random_sharings
 from secfc.sharing.shared import Shared, joined

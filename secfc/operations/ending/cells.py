@@ -29,7 +29,7 @@ from secfc.operations.beginning.totals import STEPS, are_possible, code_of_total
 from secfc.operations.checking.check import settled
 from secfc.operations.opening import nonzero, opened_to
 from secfc.operations.reduction import reduced
-from secfc.operations.signs import negative
+from secfc.operations.under_masks import negative
 from secfc.protocol.job.cases import Described
 from secfc.protocol.parties.dealing import added, dealt_by_owners
 from secfc.protocol.parties.party import Party

@@ -25,8 +25,8 @@ from secfc.kmeans.score import (
     steep,
 )
 from secfc.operations.reduction import reduced
-from secfc.operations.signs import negative
 from secfc.operations.sums import PlainSums, Sums, weighted
+from secfc.operations.under_masks import negative
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared, joined

@@ -13,7 +13,7 @@ from secfc.field.array_types import Ints, Labels
 from secfc.kmeans.sets import rows_hidden_among
 from secfc.operations.opening import nonzero
 from secfc.operations.reduction import reduced
-from secfc.operations.signs import negative
+from secfc.operations.under_masks import negative
 from secfc.protocol.parties.party import Party
 from secfc.sharing.shared import Shared, joined
 

@@ -177,7 +177,7 @@ def _most_shared_bytes(job: Job, rows: int, primes: int) -> int:
     pairs, at_once = job.k * (job.k - 1) // 2, min(rows, rows_at_once(max(job.k, 2), primes))
     starts, weight = job.method.n_init, MAX_ROWS if job.rows.weighted else rows
     ending = max(most_looked_up(job.k, weight), starts * (starts - 1) // 2, 2 * starts)
-    numbers = max(rows, most_numbers(job, rows), min(ending, rows_at_once(2, primes)))
+    numbers = max(rows, most_numbers(job, rows), ending)
     of_rows = min(BLOCK // primes, rows * (job.width + 1)) + job.width + 1
     of_pairs = 2 * pairs * job.width
     ahead = 0
