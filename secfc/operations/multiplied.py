@@ -16,6 +16,7 @@ from math import prod
 import numpy as np
 
 from secfc.field.array_types import Floats
+from secfc.field.packing import PackedResidues, unpack
 from secfc.field.residues import reduce
 from secfc.operations.masked import Masked
 from secfc.operations.signs import HiddenBits, halves
@@ -65,6 +66,7 @@ def _sums(
 
 
 def _evaluator(me: Party, part: Floats) -> Half:
-    mine = packed(me, part)
-    half_of_mask(me, me.roles.dealer, me.number).add(mine.planes(), me.code.primes)
-    return (yield from opened_parts(me, mine))
+    half = PackedResidues.empty(part.shape)
+    half_of_mask(me, me.roles.dealer, me.number).fill(half.planes(), me.code.primes)
+    mine = reduce(part + unpack(half.planes()), me.code.moduli)
+    return (yield from opened_parts(me, packed(me, mine)))

@@ -240,6 +240,8 @@ def purposes_of(job):
     purposes = COMPARED if job.comparers else CODED
     if job.comparers and job.k > 1:
         purposes = purposes | {"operations.weighed"}
+    if job.comparers and (job.method.init == "k-means++" or job.method.resamples):
+        purposes = purposes | {"operations.multiplied"}
     if job.opened.noise is not None:
         purposes = purposes | {"operations.ending.noise"}
     if job.hides_start:
