@@ -69,4 +69,4 @@ def _evaluator(me: Party, part: Floats) -> Half:
     half = PackedResidues.empty(part.shape)
     half_of_mask(me, me.roles.dealer, me.number).fill(half.planes(), me.code.primes)
     mine = reduce(part + unpack(half.planes()), me.code.moduli)
-    return (yield from opened_parts(me, packed(me, mine)))
+    return (yield from opened_parts(me, "product", packed(me, mine)))

@@ -74,11 +74,11 @@ def new_masks(me: Party, shape: tuple[int, int, int]) -> PackedResidues:
     return found
 
 
-def opened_parts(me: Party, mine: PackedResidues) -> Half:
+def opened_parts(me: Party, tag: str, mine: PackedResidues) -> Half:
     """The sum of both evaluators' parts."""
     peer = next(one for one in me.roles.evaluators if one != me.number)
-    me.send(peer, "part", mine.payload)
-    data = (yield Wait("part", (peer,), packed_bytes(mine.shape)))[peer]
+    me.send(peer, tag, mine.payload)
+    data = (yield Wait(tag, (peer,), packed_bytes(mine.shape)))[peer]
     parts, found = [mine, PackedResidues(payload=data, shape=mine.shape)], PackedResidues.empty(mine.shape)
     ones = np.ones((mine.shape[0], len(parts)))
     if me.kernels.weigh([one.planes() for one in parts], ones, me.code.primes, found.planes()) >= 0:
@@ -109,4 +109,4 @@ def _evaluator(me: Party, both: Floats, half: Floats, shape: tuple[int, int, int
     rest = reduce(both - half, me.code.moduli) if is_first else -half
     half_of_mask(me, me.roles.dealer, me.number).fill(mine.planes(), me.code.primes)
     _add_pairs(me, [(both, rest), (-half, both)], mine)
-    return (yield from opened_parts(me, mine))
+    return (yield from opened_parts(me, "part", mine))

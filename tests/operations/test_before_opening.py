@@ -20,7 +20,7 @@ OPENED = {"share", "tables", "mask", "bits", "labels", "sizes", "sums", "describ
 
 HIDDEN = {
     *("piece", "root", "roots", "refused", "refusals", "value", "turned", "all turned"),
-    *("hidden", "hidden opened", "answer", "decoded", "gates", "half", "part", "has bits"),
+    *("hidden", "hidden opened", "answer", "decoded", "gates", "half", "part", "product", "has bits"),
     *("anchor", "coin", "fold", "fold 0 opened", "line", "offsets", "accepted", "opened"),
 }
 """Those of all others: dealt, under masks, coins, or what evaluators make of shares with which something is

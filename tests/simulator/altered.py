@@ -54,7 +54,7 @@ KINDS = {
 PARTIES = {"three": THREE, "helpers": HELPERS, "liars": LIARS}
 JOBS = [(parties, kind) for parties in PARTIES for kind in KINDS]
 
-BELIEVED = ("gates", "half", "mask", "turned", "all")
+BELIEVED = ("gates", "half", "mask", "product", "turned", "all")
 """First words of tags of letters about which a party is believed (docs/threat-model.md).
 
 An owner has the labels that it gives, and evaluators deal what they were told of them.
