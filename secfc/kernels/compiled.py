@@ -4,6 +4,7 @@ Numba refuses arrays of another type, number of axes or order. Loops check nothi
 together are compared here.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from operator import index
@@ -76,11 +77,30 @@ class CompiledKernels(VectorisedKernels):
             raise ValueError("masks do not fit the residues")
         _loops.add_masks(packed, masks, p)
 
-    def add_pairs(self, weights: Floats, values: Floats, p: int, packed: Bytes) -> None:
-        (count, k), rows = weights.shape, values.shape[2]
-        if values.shape[:2] != (count, k) or packed.shape != (k * (k - 1) // 2, 3 * rows):
+    def redraw(self, words: Bytes, spare: Bytes, p: int) -> bool:
+        return bool(_loops.redraw(words, spare, p))
+
+    def residues(self, packed: Bytes, primes: tuple[int, ...]) -> Floats | None:
+        if len(packed) != len(primes) or packed.shape[-1] % 3:
+            raise ValueError("residues do not fit the primes, or are no words")
+        found = np.empty((*packed.shape[:-1], packed.shape[-1] // 3))
+        count = len(primes)
+        below = _loops.residues(packed.reshape(count, -1), _moduli(primes), found.reshape(count, -1))
+        return found if below else None
+
+    def combined(self, factors: Floats, packed: Bytes, p: int) -> Floats:
+        if factors.shape[1] != len(packed) or packed.shape[1] % 3:
+            raise ValueError("residues do not fit the factors, or are no words")
+        found = np.empty((len(factors), packed.shape[1] // 3))
+        _loops.combined(factors, packed, p, found)
+        return found
+
+    def add_pairs(self, weights: Floats, values: Sequence[Bytes], p: int, packed: Bytes) -> None:
+        count, k = weights.shape
+        short = any(len(one) != k or one.shape[1] < packed.shape[1] for one in values)
+        if not count == len(values) <= 2 or short or packed.shape[0] != k * (k - 1) // 2:
             raise ValueError("values or residues do not fit the weights")
-        _loops.add_pairs(weights, values, p, packed)
+        _loops.add_pairs(weights, values[0], values[-1], p, packed)
 
     def digits(self, packed: Bytes, radix: MixedRadix) -> Shares:
         count, columns, octets = packed.shape

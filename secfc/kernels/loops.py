@@ -4,7 +4,7 @@ Rows are processed in blocks that fit in the L1 and L2 caches.
 """
 
 import numpy as np
-from numba import float32, float64, int32, int64, njit, uint8, uint32, uint64, void
+from numba import boolean, float32, float64, int32, int64, njit, uint8, uint32, uint64, void
 
 from secfc.kernels.compiling import EXACT, OPTIONS, array, given, loop
 
@@ -35,6 +35,12 @@ def _word(packed, i):
 
 
 @njit(**OPTIONS)
+def _unpack(packed, words):
+    for i in range(words.size):
+        words[i] = _word(packed, i)
+
+
+@njit(**OPTIONS)
 def _put(word, packed, i):
     packed[3 * i] = word & int32(255)
     packed[3 * i + 1] = (word >> int32(8)) & int32(255)
@@ -58,8 +64,7 @@ def pack(values, p, packed):
 @loop(void(given(uint8, 1), array(float64, 1)))
 def unpack(packed, values):
     """The integers below 2**24 in three bytes each."""
-    for i in range(values.size):
-        values[i] = _word(packed, i)
+    _unpack(packed, values)
 
 
 @loop(void(given(float64, 2), given(float64, 1), array(float64, 2)))
@@ -80,6 +85,57 @@ def beyond(packed, p, found):
             found[count] = i
             count += 1
     return count
+
+
+@loop(boolean(array(uint8, 1), given(uint8, 1), int64))
+def redraw(words, spare, p):
+    """Replace integers that are not below p by the next spare ones that are. False if these are too few."""
+    taken, highest, count = 0, uint8(p >> 16), spare.size // 3
+    for i in range(words.size // 3):
+        if words[3 * i + 2] >= highest and _word(words, i) >= p:
+            while taken < count and _word(spare, taken) >= p:
+                taken += 1
+            if taken == count:
+                return False
+            _put(_word(spare, taken), words, i)
+            taken += 1
+    return True
+
+
+@loop(boolean(given(uint8, 2), given(int64, 1), array(float64, 2)))
+def residues(packed, primes, out):
+    """Centred residues of integers modulo a prime for each row, and whether all are below it."""
+    below = True
+    for index in range(primes.size):
+        part, row, p, largest = packed[index], out[index], int32(primes[index]), int32(0)
+        half = p // int32(2)
+        for i in range(row.size):
+            word = _word(part, i)
+            largest = max(largest, word)
+            row[i] = float64(word - p if word > half else word)
+        below &= largest < p
+    return below
+
+
+@loop(void(given(float64, 2), given(uint8, 2), int64, array(float64, 2)))
+def combined(factors, packed, p, out):
+    """Combinations of rows of integers, reduced."""
+    (count, columns), rows = factors.shape, out.shape[1]
+    room, inverse, modulus = np.empty(PRODUCT), 1.0 / p, float64(p)
+    for low in range(0, rows, PRODUCT):
+        end = min(low + PRODUCT, rows)
+        values = room[: end - low]
+        out[:, low:end] = 0.0
+        for c in range(columns):
+            _unpack(packed[c, 3 * low : 3 * end], values)
+            for h in range(count):
+                total, factor = out[h, low:end], factors[h, c]
+                for i in range(values.size):
+                    total[i] += factor * values[i]
+                # 64 products below 2**46 and a reduced rest: below 2**53.
+                if c % (INNER // 2) == INNER // 2 - 1 or c == columns - 1:
+                    for i in range(values.size):
+                        total[i] = _reduced(total[i], inverse, modulus)
 
 
 @loop(void(array(uint8, 1), given(uint8, 1), int64))
@@ -261,21 +317,23 @@ def moved_sums(shares, before, after, sums):
                 sums[h, c + j] = totals[4 * (h + 1) + j]
 
 
-@loop(void(given(float64, 2), given(float64, 3), int64, array(uint8, 2)))
-def add_pairs(weights, values, p, packed):
-    """Add sums of weights[t, a] values[t, b] - weights[t, b] values[t, a] to the residues of pairs a < b."""
-    count, k, rows = values.shape
-    room = np.empty(BLOCK)
+@loop(void(given(float64, 2), given(uint8, 2), given(uint8, 2), int64, array(uint8, 2)))
+def add_pairs(weights, first, second, p, packed):
+    """Add weights[t, a] x[b] - weights[t, b] x[a] to residues of pairs a < b: x is `first`, then `second`."""
+    (count, k), rows = weights.shape, packed.shape[1] // 3
+    room, totals = np.empty((count * k, BLOCK)), np.empty(BLOCK)
     for low in range(0, rows, BLOCK):
         end, pair = min(low + BLOCK, rows), 0
-        total = room[: end - low]
+        total, values = totals[: end - low], room[:, : end - low]
+        for h in range(count * k):
+            source = first[h] if h < k else second[h - k]
+            _unpack(source[3 * low : 3 * end], values[h])
         for a in range(k):
             for b in range(a + 1, k):
                 part = packed[pair, 3 * low : 3 * end]
-                for i in range(total.size):
-                    total[i] = float64(_word(part, i))
+                _unpack(part, total)
                 for t in range(count):
-                    x, y = values[t, a, low:end], values[t, b, low:end]
+                    x, y = values[t * k + a], values[t * k + b]
                     u, v = weights[t, a], weights[t, b]
                     for i in range(total.size):
                         total[i] += u * y[i] - v * x[i]

@@ -1,5 +1,6 @@
 """The kernels as NumPy expressions, for small jobs and if nothing can be compiled."""
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -126,14 +127,32 @@ class VectorisedKernels:
             part = slice(start, min(start + step, packed.size))
             packed[part] = pack(reduce(unpack(packed[part]) + unpack(masks[part]), p), p)
 
-    def add_pairs(self, weights: Floats, values: Floats, p: int, packed: Bytes) -> None:
+    def residues(self, packed: Bytes, primes: tuple[int, ...]) -> Floats | None:
+        """Centred residues, shape (P, ..., rows), of packed ones. None if some is not below its prime."""
+        if self.refused(packed, primes):
+            return None
+        return np.stack([centre(unpack(plane), p) for plane, p in zip(packed, primes, strict=True)])
+
+    def combined(self, factors: Floats, packed: Bytes, p: int) -> Floats:
+        """Combinations of packed rows, (columns, 3 * rows), reduced, shape (combinations, rows).
+
+        Factors, shape (combinations, columns), are below 2**22 in magnitude, so canonical residues are as
+        good as reduced ones: 128 products are 8.9984e15 at most, below 2**53.
+        """
+        return matmul(factors, unpack(packed), p)
+
+    def add_pairs(self, weights: Floats, values: Sequence[Bytes], p: int, packed: Bytes) -> None:
         """Add ``sum_t w_ta v_tb - w_tb v_ta`` of pairs a < b to packed residues below p, in place.
 
-        Reduced weights have shape (T, k), reduced values (T, k, rows), and the residues (pairs, 3 * rows).
+        Weights, shape (T, k), T = 1 or 2, are below 2**25 in magnitude. Values are T arrays of residues
+        below p, packed, (k, 3 * rows) or longer rows, of which the ends do not count. The residues of pairs
+        are (pairs, 3 * rows).
         """
+        both = [unpack(one[:, : packed.shape[1]]) for one in values]
         for of_pair, (a, b) in zip(packed, combinations(range(weights.shape[1]), 2), strict=True):
             total = unpack(of_pair)
-            total += weights[:, a] @ values[:, b] - weights[:, b] @ values[:, a]
+            for own, x in zip(weights, both, strict=True):
+                total += own[a] * x[b] - own[b] * x[a]
             of_pair[...] = pack(reduce(total, p), p)
 
     def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:

@@ -12,11 +12,13 @@ from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from math import prod
 
+import numpy as np
+
 from secfc.crypto.keystream import ResidueStream
 from secfc.errors import MessageError
 from secfc.field.array_types import Floats
-from secfc.field.packing import PackedResidues, packed_bytes, unpack
-from secfc.field.residues import matmul
+from secfc.field.packing import PackedResidues, packed_bytes
+from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.opened import decoded_sum
@@ -41,14 +43,18 @@ class Answered:
     answers: Answers
     held: PackedResidues | None = field(repr=False)
 
-    def combined(self, factors: Floats, moduli: Floats) -> Floats:
+    def combined(self, factors: Floats, kernels: Kernels, primes: tuple[int, ...]) -> Floats:
         """Combinations of what is held of the columns, reduced, shape (P, combinations, rows).
 
-        Coefficients, shape (1, combinations, columns), are below 2**22 in magnitude, so canonical residues
-        are as good as reduced ones: 128 products are 8.9984e15 at most, below 2**53.
+        Coefficients, shape (1, combinations, columns), are below 2**22 in magnitude.
         """
         assert self.held is not None
-        return matmul(factors, unpack(self.held.planes()), moduli)
+        planes = self.held.planes()
+
+        def of_prime(at: int) -> Floats:
+            return kernels.combined(factors[0], planes[at], primes[at])
+
+        return np.stack(kernels.threads.each(of_prime, range(len(primes)), size=planes.size // 3))
 
 
 def masked(me: Party, answers: Answers) -> Generator[None, None, Masked]:
@@ -86,7 +92,7 @@ def _holder(me: Party, answers: PackedResidues, shape: tuple[int, int, int]) -> 
     else:
         dealt = (yield Wait("masks", (dealer,), packed_bytes(shape)))[dealer]
         masks = PackedResidues(payload=dealt, shape=shape).planes()
-        _check_below(me, masks, dealer)
+        check_below(me, masks, dealer)
         for plane, more, p in zip(planes, masks, primes, strict=True):
             me.kernels.add_masks(plane.reshape(-1), more.reshape(-1), p)
     me.send_share([me.roles.first], "answer", answers.payload)
@@ -124,7 +130,7 @@ def _first(me: Party, shape: tuple[int, int, int]) -> Half:
 def _second(me: Party, shape: tuple[int, int, int]) -> Half:
     data = (yield Wait("decoded", (me.roles.first,), packed_bytes(shape)))[me.roles.first]
     decoded = PackedResidues(payload=data, shape=shape)
-    _check_below(me, decoded.planes(), me.roles.first)
+    check_below(me, decoded.planes(), me.roles.first)
     return decoded
 
 
@@ -133,6 +139,7 @@ def not_below(sender: int) -> MessageError:
     return MessageError(f"party {sender} sent integers that are not below their prime", clients=[sender])
 
 
-def _check_below(me: Party, planes: Bytes, sender: int) -> None:
+def check_below(me: Party, planes: Bytes, sender: int) -> None:
+    """MessageError unless packed residues that a party sent are below their primes."""
     if me.kernels.refused(planes, me.code.primes):
         raise not_below(sender)

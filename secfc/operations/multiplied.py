@@ -53,7 +53,7 @@ def _sums(
         parts.append(at_once(new_masks, me, (len(x), 1, shape[1])))
     half = yield from halves(me, given, (1, sum(sizes)))
     if half is not None and held is not None and x is not None:
-        own = np.split(reduce(half, me.code.moduli)[:, 0], np.cumsum(sizes)[:-1], axis=1)
+        own = np.split(half[:, 0], np.cumsum(sizes)[:-1], axis=1)
         of_bits, of_numbers, of_both = (
             one.reshape(len(x), *of) for one, of in zip(own, (held.shape, x.shape[1:], shape), strict=True)
         )

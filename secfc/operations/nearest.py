@@ -64,15 +64,19 @@ def nearest(me: Party, of: Sums, rows: Rows, *, k: int) -> Generator[None, None,
     if len(full) == 1:
         return me.public(np.repeat(np.arange(k)[:, np.newaxis] == full[0], m, axis=1).astype(np.int64))
     planes = yield from planes_of(me, of)
-    found = np.zeros((len(primes), k, m)) if me.holds else None  # blocks to join would take as much again
+    found = None  # blocks to join would take as much again
+    if me.holds:
+        found = np.empty((len(primes), k, m))
+        found[:, [h for h in range(k) if h not in full]] = 0.0
     step = rows_at_once(len(full), len(primes))
     for start in range(0, m, step):
         block = slice(start, min(start + step, m))
         of_pairs = yield from pairs(me, planes, rows, block)
         won = yield from shared_bits(me, (yield from hidden_signs(me, of_pairs, wins(len(full)))))
-        sets = joined([won, 1 - won.sum(0).reshape(1, -1)], 0)
-        if found is not None and sets.residues is not None:
-            found[:, list(full), block] = sets.residues
+        last = 1 - won.sum(0)
+        if found is not None and won.residues is not None and last.residues is not None:
+            for h, own in zip(full, [*won.residues.swapaxes(0, 1), last.residues], strict=True):
+                found[:, h, block] = own
     return Shared(primes, (k, m), found)
 
 

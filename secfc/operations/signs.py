@@ -3,10 +3,10 @@
 The evaluators compare y with r by gates for which the dealer deals (`secfc.comparing.batch`). An output b is
 known to both evaluators as Delta = b xor lambda, and to the dealer as lambda.
 
-The dealer gives the evaluators additive halves l0 and l1 of lambda modulo each prime. With
-b = Delta + (1 - 2 Delta) lambda, the halves Delta + (1 - 2 Delta) l0 and (1 - 2 Delta) l1 add up to b, and
-each evaluator deals its own like rows. So no holder gets Delta, with which a dealer that is a holder would
-know every bit. Opens nothing.
+The dealer gives the evaluators additive halves l0 and l1 of lambda modulo each prime; -l0 is a keystream.
+With b = Delta + (1 - 2 Delta) lambda, the halves Delta + (1 - 2 Delta) l0 and (1 - 2 Delta) l1 add up to b,
+and each evaluator deals its own like rows. So no holder gets Delta, with which a dealer that is a holder
+would know every bit. Opens nothing.
 """
 
 from collections.abc import Callable, Generator
@@ -20,12 +20,11 @@ from secfc.comparing.batch import Dealing, Evaluating
 from secfc.comparing.batch_plan import BatchPlan, Bracket
 from secfc.crypto.keystream import ResidueStream
 from secfc.field.array_types import Bools, Floats
-from secfc.field.packing import BYTES_PER_RESIDUE, from_bytes, size_of, to_bytes, unpack
-from secfc.field.residues import reduce
+from secfc.field.packing import PackedResidues, pack, packed_bytes
 from secfc.kernels.gates import WORD_BYTES, to_rows
 from secfc.kernels.interface import Bytes
 from secfc.operations.checking.check import checking, prepared
-from secfc.operations.masked import Masked
+from secfc.operations.masked import Masked, check_below
 from secfc.protocol.parties.dealing import added, dealt
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party, at_once
@@ -86,8 +85,8 @@ def halves_of(me: Party, bits: HiddenBits) -> Generator[None, None, Floats | Non
     """Additive halves of bits at each evaluator, shape (P, outputs, rows)."""
     half = yield from halves(me, bits.held if me.deals else None, (bits.outputs, bits.rows))
     if half is not None and bits.held is not None:
-        half = (1.0 - 2.0 * bits.held) * half
-        half = half + bits.held if me.number == me.roles.first else half
+        half *= 1.0 - 2.0 * bits.held
+        half += bits.held if me.number == me.roles.first else 0
     return half
 
 
@@ -96,25 +95,44 @@ def halves(
 ) -> Generator[None, None, Floats | None]:
     """Additive halves modulo each prime of the dealer's numbers, shape (P, *shape), at each evaluator.
 
-    The numbers are bits, shape (*shape,), or reduced residues.
+    The numbers are bits, shape (*shape,), or reduced residues. Halves are centred.
     """
-    parts = []
+    packed, whole = None, (len(me.code.primes), *shape)
     if numbers is not None:
-        parts.append(_halves_dealer(me, numbers, shape))
+        packed = PackedResidues.empty(whole)
+        packed.planes()[...] = pack(np.broadcast_to(numbers, whole), me.code.moduli)
+    half = yield from packed_halves(me, packed, shape)
+    if half is None:
+        return None
+    found = me.kernels.residues(half, me.code.primes)
+    assert found is not None
+    return -found if me.number == me.roles.first else found
+
+
+def packed_halves(
+    me: Party, numbers: PackedResidues | None, shape: tuple[int, int]
+) -> Generator[None, None, Bytes | None]:
+    """The same of packed residues, shape (P, outputs, 3 * rows), but minus the half at the first evaluator.
+
+    So the dealer adds to its numbers what the first evaluator derives from a key that both share.
+    """
+    whole, parts = (len(me.code.primes), *shape), []
+    if numbers is not None:
+        parts.append(at_once(_deal_halves, me, numbers))
     if me.number == me.roles.first:
-        parts.append(at_once(_drawn_half, me, me.number, shape))
+        parts.append(at_once(_drawn_half, me, whole))
     if me.number == me.roles.second:
-        parts.append(_second_half(me, shape))
+        parts.append(_second_half(me, whole))
     found = yield from me.together(parts)
-    return found[0] if me.evaluates else None
+    return found[-1] if me.evaluates else None
 
 
 def from_halves(me: Party, half: Floats | None, shape: tuple[int, int]) -> Generator[None, None, Shared]:
-    """[x], the same in all segments, of the halves of x that the evaluators have."""
+    """[x], the same in all segments, of the halves of x that the evaluators have, reduced."""
     size, segments = shape[0] * shape[1], None
     if half is not None:
-        mine = reduce(half, me.code.moduli).reshape(len(me.code.primes), 1, size)
-        segments = np.repeat(mine, me.code.ell, axis=1)
+        mine = half.reshape(len(me.code.primes), 1, size)
+        segments = np.broadcast_to(mine, (len(mine), me.code.ell, size))
     found = yield from dealt(me, dict.fromkeys(me.roles.evaluators, size), segments)
     return added(me, [one.shared for one in found.values()], size).reshape(*shape)
 
@@ -154,24 +172,28 @@ def exchanged(me: Party, peer: int, steps: Generator[NDArray[Any], NDArray[Any],
             return end.value
 
 
-def _halves_dealer(me: Party, numbers: Bools | Floats, shape: tuple[int, int]) -> Half:
+def _deal_halves(me: Party, numbers: PackedResidues) -> None:
     first, second = me.roles.evaluators
-    rest = reduce(numbers.astype(np.float64) - _drawn_half(me, first, shape), me.code.moduli)
-    me.send(second, "half", to_bytes(rest, me.code.primes))
-    return
-    yield
+    rest = PackedResidues.empty(numbers.shape)
+    rest.planes()[...] = numbers.planes()
+    _stream(me, first, first).add(rest.planes(), me.code.primes)
+    me.send(second, "half", rest.payload)
 
 
-def _second_half(me: Party, shape: tuple[int, int]) -> Half:
+def _second_half(me: Party, shape: tuple[int, int, int]) -> Half:
     dealer = me.roles.dealer
-    given = (yield Wait("half", (dealer,), size_of(shape[0] * shape[1], me.code.primes)))[dealer]
-    return from_bytes(given, shape, me.code.primes)
+    given = (yield Wait("half", (dealer,), packed_bytes(shape)))[dealer]
+    planes = PackedResidues(payload=given, shape=shape).planes()
+    check_below(me, planes, dealer)
+    return planes
 
 
-def _drawn_half(me: Party, evaluator: int, shape: tuple[int, int]) -> Floats:
-    """l0, from a key that the dealer and the first evaluator share, shape (P, outputs, rows)."""
-    other = me.roles.dealer if me.number == evaluator else evaluator
-    stream = ResidueStream(me.keys(other, f"{_HALVES} {evaluator}").key(_HALVES, 0), me.kernels)
-    drawn = np.empty((len(me.code.primes), shape[0], BYTES_PER_RESIDUE * shape[1]), dtype=np.uint8)
-    stream.fill(drawn, me.code.primes)
-    return unpack(drawn)
+def _drawn_half(me: Party, shape: tuple[int, int, int]) -> Bytes:
+    drawn = PackedResidues.empty(shape).planes()
+    _stream(me, me.roles.dealer, me.number).fill(drawn, me.code.primes)
+    return drawn
+
+
+def _stream(me: Party, other: int, evaluator: int) -> ResidueStream:
+    """Minus the first evaluator's half, from a key that it shares with the dealer."""
+    return ResidueStream(me.keys(other, f"{_HALVES} {evaluator}").key(_HALVES, 0), me.kernels)

@@ -127,7 +127,7 @@ def counted(me: Party, bits: HiddenBits, ends: Ints) -> Generator[None, None, Sh
         if half is not None:
             before = np.pad(half.cumsum(axis=2), ((0, 0), (0, 0), (1, 0)))  # exact for 2**29 bits
             cuts = np.clip(ends, block.start, block.stop) - block.start
-            half = np.diff(before[:, :, cuts], axis=2, prepend=0.0)
+            half = reduce(np.diff(before[:, :, cuts], axis=2, prepend=0.0), me.code.moduli)
         return (yield from from_halves(me, half, (1, len(ends)))).reshape(len(ends))
 
     first, *others = yield from by_blocks(me, bits.rows, some)

@@ -5,8 +5,9 @@ Evaluators know y = v + r and z = N + s modulo Q, the dealer r and s (`secfc.ope
     N_a v_b = z_a y_b - z_a r_b - s_a y_b + s_a r_b.
 
 The dealer gives the evaluators additive halves of r and s. So each computes all terms but the last from its
-own halves, and adds c, of which each derives its own half from a key that it shares with the dealer. Their
-parts add up to u plus the new mask
+own halves, and adds c, of which each derives its own half from a key that it shares with the dealer. The
+first evaluator, with halves -h, adds (z_a + h_a) y_b + z_a h_b, and the second one, with halves h, adds
+-h_a y_b - z_a h_b. Their parts add up to u plus the new mask
 
     c - (s_a r_b - s_b r_a),
 
@@ -22,10 +23,11 @@ import numpy as np
 
 from secfc.crypto.keystream import ResidueStream
 from secfc.field.array_types import Floats
-from secfc.field.packing import PackedResidues, packed_bytes, unpack
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, packed_bytes, unpack
 from secfc.field.residues import reduce
+from secfc.kernels.interface import Bytes
 from secfc.operations.masked import Answered, Masked, not_below
-from secfc.operations.signs import halves
+from secfc.operations.signs import packed_halves
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party, at_once
 from secfc.sharing.rows import Answers
@@ -39,25 +41,24 @@ def weighed(me: Party, values: Masked, answers: Answers) -> Generator[None, None
     It is to be checked as these answers, which nobody sends.
     """
     shape = len(me.code.primes), *answers.shape
-    both = None if values.held is None else _residues(me, values.held)
-    half = yield from halves(me, both if me.deals else None, values.shape[1:])
+    half = yield from packed_halves(me, values.held if me.deals else None, values.shape[1:])
     parts = []
-    if both is not None and me.deals:
-        parts.append(at_once(_new_masks, me, both, shape))
-    if both is not None and half is not None:
-        parts.append(_evaluator(me, both, reduce(half, me.code.moduli), shape))
+    if values.held is not None and me.deals:
+        parts.append(at_once(_new_masks, me, values.held.planes(), shape))
+    if values.held is not None and half is not None:
+        parts.append(_evaluator(me, values.held.planes(), half, shape))
     found = yield from me.together(parts)
     held = found[0] if parts else None
     me.unchecked[1].append(Answered(answers=answers, held=held))
     return Masked(shape=shape, held=held)
 
 
-def _residues(me: Party, held: PackedResidues) -> Floats:
-    """V and N, or their masks. Of N equal segments were added up."""
-    inverse = np.array([float(pow(me.code.ell, -1, p)) for p in me.code.primes]).reshape(-1, 1)
-    found = reduce(unpack(held.planes()), me.code.moduli)
-    found[..., -1] = reduce(found[..., -1] * inverse, me.code.moduli[..., 0])
-    return found
+def _squares(me: Party, planes: Bytes) -> Floats:
+    """N or what is held of it, shape (P, sets). Of N equal segments were added up."""
+    by = me.code.moduli[..., 0]
+    inverse = np.array([[float(pow(me.code.ell, -1, p))] for p in me.code.primes])
+    last = unpack(planes[..., -BYTES_PER_RESIDUE:])[..., 0]
+    return reduce(reduce(last, by) * reduce(inverse, by), by)
 
 
 def half_of_mask(me: Party, other: int, evaluator: int) -> ResidueStream:
@@ -86,27 +87,27 @@ def opened_parts(me: Party, tag: str, mine: PackedResidues) -> Half:
     return found
 
 
-def _add_pairs(me: Party, terms: list[tuple[Floats, Floats]], found: PackedResidues) -> None:
-    """Add w_a v_b - w_b v_a to residues of pairs: w is the last column of what is first in a term."""
+def _add_pairs(me: Party, terms: list[tuple[Floats, Bytes]], found: PackedResidues) -> None:
+    """Add w_a v_b - w_b v_a, of weights w of sets and packed v, to residues of pairs."""
     planes = found.planes()
 
     def of_prime(at: int) -> None:
-        weights = np.stack([one[at, :, -1] for one, _ in terms])
-        values = np.stack([other[at, :, :-1] for _, other in terms])
-        me.kernels.add_pairs(weights, values, me.code.primes[at], planes[at])
+        weights = np.stack([one[at] for one, _ in terms])
+        me.kernels.add_pairs(weights, [one[at] for _, one in terms], me.code.primes[at], planes[at])
 
     me.kernels.threads.each(of_prime, range(len(planes)), size=prod(found.shape))
 
 
-def _new_masks(me: Party, both: Floats, shape: tuple[int, int, int]) -> PackedResidues:
+def _new_masks(me: Party, both: Bytes, shape: tuple[int, int, int]) -> PackedResidues:
     found = new_masks(me, shape)
-    _add_pairs(me, [(-both, both)], found)
+    _add_pairs(me, [(-_squares(me, both), both)], found)
     return found
 
 
-def _evaluator(me: Party, both: Floats, half: Floats, shape: tuple[int, int, int]) -> Half:
+def _evaluator(me: Party, both: Bytes, half: Bytes, shape: tuple[int, int, int]) -> Half:
     is_first, mine = me.number == me.roles.first, PackedResidues.empty(shape)
-    rest = reduce(both - half, me.code.moduli) if is_first else -half
+    squares, of_half = _squares(me, both), _squares(me, half)
     half_of_mask(me, me.roles.dealer, me.number).fill(mine.planes(), me.code.primes)
-    _add_pairs(me, [(both, rest), (-half, both)], mine)
+    terms = [(squares + of_half, both), (squares, half)] if is_first else [(-of_half, both), (-squares, half)]
+    _add_pairs(me, terms, mine)
     return (yield from opened_parts(me, "part", mine))

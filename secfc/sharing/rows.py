@@ -9,7 +9,7 @@ import numpy as np
 
 from secfc.errors import SecFCError
 from secfc.field.array_types import Floats, Ints, Shares
-from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.packing import PackedResidues, pack
 from secfc.field.residues import matmul, reduce
 from secfc.kernels import Kernels
 from secfc.sharing.formula import Draw, Formula, Pair, crossed, moduli, not_alone
@@ -179,7 +179,7 @@ class Rows:
         columns = matrix.shape[0]
         zeros = None if matrix.residues is None else np.zeros((len(self.primes), columns))
         packed = self._affine(matrix, Shared(self.primes, (columns,), zeros), slice(0, self.m))
-        found = None if packed is None else reduce(unpack(packed.planes()), moduli(self.primes, 3))
+        found = None if packed is None else self._kernels.residues(packed.planes(), self.primes)
 
         def pairs(factors: Floats) -> list[Pair]:
             count = factors.shape[1]

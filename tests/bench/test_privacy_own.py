@@ -220,28 +220,29 @@ def test_whether_the_run_ends_tells_a_dealer_that_gives_wrong_halves_whether_it_
     """A half of r of set 1 that is 1 more makes u less by N + s of set 0, and so it makes its mask less."""
     start, row, rounds = START % 2, 5, []
     guess = int((one_round(start) == 0).sum()) + more
-    honest, masks = of_signs._halves_dealer, of_weighed._new_masks
+    honest, masks = of_signs._deal_halves, of_weighed._new_masks
 
-    def dealer(me, numbers, shape):
-        if numbers.ndim == 3:  # masks of values, not of bits
+    def dealer(me, numbers):
+        if numbers.shape[1] == 2:  # masks of values, not of bits
             rounds.append(1)
-        if numbers.ndim == 3 and len(rounds) == 2:
-            wrong = numbers.copy()
+        if numbers.shape[1] == 2 and len(rounds) == 2:
+            wrong = unpack(numbers.planes())
             wrong[:, 1, row] += 1
-            return (yield from honest(me, wrong, shape))
-        return (yield from honest(me, numbers, shape))
+            octets = to_bytes(reduce(wrong, me.code.moduli), me.code.primes)
+            numbers = PackedResidues(payload=octets, shape=numbers.shape)
+        honest(me, numbers)
 
     def new_masks(me, both, shape):
         found = masks(me, both, shape)
         if len(rounds) != 2:
             return found
         changed = np.zeros((len(me.code.primes), 1, 12))
-        changed[:, 0, row] = both[:, 0, -1] + guess**2
+        changed[:, 0, row] = of_weighed._squares(me, both)[:, 0] + guess**2
         residues = unpack(found.planes()) - changed
         residues = reduce(residues, me.code.moduli)
         return PackedResidues(payload=to_bytes(residues, me.code.primes), shape=shape)
 
-    monkeypatch.setattr(of_signs, "_halves_dealer", dealer)
+    monkeypatch.setattr(of_signs, "_deal_halves", dealer)
     monkeypatch.setattr(of_weighed, "_new_masks", new_masks)
     net = Net(ROWS, start, 2, max_iter=2)
     if not more:
@@ -329,20 +330,20 @@ def test_a_real_dealer_that_gives_wrong_halves_reads_one_label_from_which_sets_a
     """With wrong halves of lambda a bit b becomes e + (1 - 2 e) b. Here e is a half of all rows but one, and
     -(m - 1) / 2 of that one: the size of the set is 0 if the row is not in it. Other primes tell nothing.
     """
-    halves, opened, real, honest = [], [], of_zero.opening, of_signs._halves_dealer
+    halves, opened, real, honest = [], [], of_zero.opening, of_signs._deal_halves
 
-    def dealer(me, masks, shape):
-        if masks.ndim == 3:  # masks of values, not of bits
-            return (yield from honest(me, masks, shape))
+    def dealer(me, masks):
+        if masks.shape[1] == 2:  # masks of values, not of bits
+            return honest(me, masks)
         halves.append(1)
-        rest = masks - of_signs._drawn_half(me, me.roles.first, shape)
+        given = unpack(masks.planes())
         for at, p in enumerate(me.code.primes):
             if len(halves) == 1:
                 wrong = np.full(12, pow(2, -1, p))
                 wrong[row] = -11 * pow(2, -1, p) % p
-                rest[at] += wrong * (1 - 2 * masks[0].astype(int))
-        me.send(me.roles.second, "half", to_bytes(reduce(rest, me.code.moduli), me.code.primes))
-        return None
+                given[at] += wrong * (1 - 2 * given[at])
+        octets = to_bytes(reduce(given, me.code.moduli), me.code.primes)
+        return honest(me, PackedResidues(payload=octets, shape=masks.shape))
 
     def noted(me, product):
         found = yield from real(me, product)
@@ -350,7 +351,7 @@ def test_a_real_dealer_that_gives_wrong_halves_reads_one_label_from_which_sets_a
             opened.append(found)
         return found
 
-    monkeypatch.setattr(of_signs, "_halves_dealer", dealer)
+    monkeypatch.setattr(of_signs, "_deal_halves", dealer)
     monkeypatch.setattr(of_zero, "opening", noted)
     start = START % 2
     Net(ROWS, start, 2, max_iter=1).run()

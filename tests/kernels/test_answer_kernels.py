@@ -127,14 +127,15 @@ class TestAffine:
 
 class TestAddPairs:
     def assert_exact(self, weights: Floats, values: Floats, packed: np.ndarray, p: int) -> None:
-        w, v = integers(weights), integers(values)
+        """Values have one more row, which does not count."""
+        w, v = integers(weights), integers(values)[..., :-1]
         pairs = list(combinations(range(w.shape[1]), 2))
         sums = [(w[:, [a]] * v[:, b] - w[:, [b]] * v[:, a]).sum(axis=0) for a, b in pairs]
         expected = (integers(unpack(packed)) + np.array(sums)) % p
         for kernels in BOTH:
             out = Guarded(packed.shape)
             out.array[...] = packed
-            kernels.add_pairs(weights, values, p, out.array)
+            kernels.add_pairs(weights, list(pack(values, p)), p, out.array)
             assert np.array_equal(integers(unpack(out.check())), expected)
 
     @fills
@@ -142,21 +143,23 @@ class TestAddPairs:
     @every("rows", ROWS)
     def test_rows_at_the_edges_of_blocks(self, rows: int, p: int, fill: str) -> None:
         packed = pack(canonicals(fill, (3, rows), p), p)
-        self.assert_exact(reduced(fill, (2, 3), p, 1), reduced(fill, (2, 3, rows), p), packed, p)
+        values = canonicals(fill, (2, 3, rows + 1), p)
+        self.assert_exact(4 * reduced(fill, (2, 3), p, 1), values, packed, p)
 
     @each_modulus
     @every("k", CLUSTERS[1:])
     def test_any_number_of_sets(self, k: int, p: int) -> None:
         packed = pack(canonicals("anything", (k * (k - 1) // 2, 11), p), p)
-        self.assert_exact(reduced("either", (1, k), p, 1), reduced("either", (1, k, 11), p), packed, p)
+        self.assert_exact(reduced("either", (1, k), p, 1), canonicals("either", (1, k, 12), p), packed, p)
 
     @every(
         ("values", "packed"),
-        [((1, 4, 2), (3, 6)), ((2, 3, 2), (3, 6)), ((1, 3, 3), (3, 6)), ((1, 3, 2), (2, 6))],
+        [((1, 4, 6), (3, 6)), ((2, 3, 6), (3, 6)), ((1, 3, 3), (3, 6)), ((1, 3, 6), (2, 6))],
     )
     def test_what_does_not_fit_is_refused(self, values: tuple[int, ...], packed: tuple[int, ...]) -> None:
+        octets = np.zeros(values, dtype=np.uint8)
         with pytest.raises(ValueError, match="do not fit the weights"):
-            COMPILED.add_pairs(np.zeros((1, 3)), np.zeros(values), P, np.zeros(packed, dtype=np.uint8))
+            COMPILED.add_pairs(np.zeros((1, 3)), list(octets), P, np.zeros(packed, dtype=np.uint8))
 
 
 class TestRefused:
@@ -200,6 +203,66 @@ class TestRefused:
             octets = np.zeros(3 * count, dtype=np.uint8)
             octets[3 * at : 3 * at + 3] = 255
             assert NUMPY.refused(octets[np.newaxis], (P,))
+
+
+class TestResidues:
+    @laws
+    @given(
+        st.lists(st.lists(st.integers(0, P - 1) | st.integers(P - 2, P), min_size=3, max_size=3), max_size=9)
+    )
+    def test_both_agree_with_python(self, values: list[list[int]]) -> None:
+        octets = np.stack([octets_of([v for row in values for v in row]).reshape(-1, 9)] * 2)
+        for kernels in BOTH:
+            found = kernels.residues(octets, (P, P))
+            if any(v >= P for row in values for v in row):
+                assert found is None
+            else:
+                assert found is not None
+                centred = [[v - P if v > P // 2 else v for v in row] for row in values]
+                assert found.tolist() == [centred, centred]
+
+    @each_kernels
+    def test_each_plane_has_its_own_prime(self, kernels: Kernels) -> None:
+        primes = primes_of(3)
+        planes = np.array([pack(np.full(300, p - 1.0), p) for p in primes])
+        found = kernels.residues(planes, primes)
+        assert found is not None
+        assert (found == -1).all()
+        for at in (2, 1, 0):
+            changed = planes.copy()
+            changed[at, -3:] = list(primes[at].to_bytes(3, "little"))
+            assert kernels.residues(changed, primes) is None
+
+    def test_what_does_not_fit_is_refused(self) -> None:
+        for shape in ((2, 3), (1, 4)):
+            with pytest.raises(ValueError, match="residues do not fit"):
+                COMPILED.residues(np.zeros(shape, dtype=np.uint8), (P,))
+
+
+class TestCombined:
+    def assert_exact(self, factors: Floats, values: Floats, p: int) -> None:
+        expected = integers(factors) @ integers(values)
+        for kernels in BOTH:
+            assert congruent(kernels.combined(factors, pack(values, p), p), expected, p)
+
+    @fills
+    @some_moduli
+    @every("rows", [0, *ROWS, *around(loops.PRODUCT)])
+    def test_rows_at_the_edges_of_blocks(self, rows: int, p: int, fill: str) -> None:
+        self.assert_exact(coefficients(3, 5), canonicals(fill, (5, rows), p), p)
+
+    @every("columns", [1, 63, 64, 65, 127, 128, 129, 300])
+    def test_any_number_of_the_largest_columns(self, columns: int) -> None:
+        self.assert_exact(np.full((3, columns), -(2.0**22)), np.full((columns, 9), P - 1.0), P)
+
+    def test_what_does_not_fit_is_refused(self) -> None:
+        for shape in ((2, 3), (3, 4)):
+            with pytest.raises(ValueError, match="do not fit the factors"):
+                COMPILED.combined(np.zeros((3, 3)), np.zeros(shape, dtype=np.uint8), P)
+
+
+def coefficients(count: int, columns: int) -> Floats:
+    return np.random.default_rng(0).integers(-(2**22), 2**22, (count, columns)).astype(np.float64)
 
 
 def octets_of(values: list[int]) -> np.ndarray:

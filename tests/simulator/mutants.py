@@ -131,8 +131,8 @@ MUTANTS = (
     Mutant(
         "ties to the higher number",
         "secfc.operations.weighed",
-        "_add_pairs(me, [(-both, both)], found)",
-        "_add_pairs(me, [(-both, both)], found)\n"
+        "_add_pairs(me, [(-_squares(me, both), both)], found)",
+        "_add_pairs(me, [(-_squares(me, both), both)], found)\n"
         "    for one, p in zip(found.planes(), me.code.primes, strict=True):\n"
         "        me.kernels.add_masks(one.reshape(-1), np.tile(np.uint8([1, 0, 0]), one.size // 3), p)",
     ),

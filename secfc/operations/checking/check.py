@@ -200,7 +200,7 @@ def _held(me: Party, check: Check, factors: list[Arrays]) -> Floats:
     """The combinations of y at an evaluator, of r at the dealer, shape (P, COMBINATIONS)."""
     total = np.zeros((len(me.code.primes), COMBINATIONS))
     for one, (of_columns, of_rows) in zip(check.answers, factors, strict=True):
-        mixed = one.combined(of_columns, me.code.moduli)
+        mixed = one.combined(of_columns, me.kernels, me.code.primes)
         total += products(mixed, of_rows, me.code.primes)
     return reduce(total, me.code.moduli[..., 0])
 

@@ -19,7 +19,7 @@ from secfc.crypto.hash_tree import DIGEST, depth_of, root_of, tree_of
 from secfc.errors import CheatError, MessageError, PartyError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Data, Floats
-from secfc.field.packing import BYTES_PER_RESIDUE, from_bytes, size_of, to_bytes, unpack
+from secfc.field.packing import BYTES_PER_RESIDUE, from_bytes, size_of, to_bytes
 from secfc.field.residues import reduce
 from secfc.kernels.interface import Bytes
 from secfc.protocol.parties.inbox import Wait
@@ -228,7 +228,8 @@ def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None
         me.send(COORDINATOR, "root", root)
     else:
         me.tell("root", root)
-    return root, _without_covers(_shares(me, pieces[me.number - 1], layout)) if me.holds else None
+    own = _shares(me, pieces[me.number - 1], layout) if me.holds else None
+    return root, None if own is None else _without_covers(own)
 
 
 def _no_polynomial(dealer: int, *, may_be_told_falsely: bool) -> CheatError:
@@ -244,9 +245,9 @@ def _checked(me: Party, task: _Task, dealer: int, every_piece: bytes, data: Data
     """A holder's shares from another dealer. None if they do not agree with its proof."""
     code, octets = me.code, np.frombuffer(data, dtype=np.uint8)
     layout = _Layout.of(me, task.sizes[dealer], task.zeros)
-    if any(me.kernels.refused(planes, code.primes) for planes in _planes(me, octets, layout)):
-        return None
     shares = _shares(me, octets, layout)
+    if shares is None:
+        return None
     factors = coefficients(seed_of(me, _LABEL, dealer, every_piece), task.longest(dealer), code.moduli)
     try:
         said = _proofs(me, octets[layout.path : layout.proof])
@@ -275,8 +276,11 @@ def _planes(me: Party, octets: Bytes, layout: _Layout) -> list[Bytes]:
     return [octets[a:b].reshape(len(me.code.primes), -1) for a, b in ends if a < b]
 
 
-def _shares(me: Party, octets: Bytes, layout: _Layout) -> list[Floats]:
-    return [unpack(planes) for planes in _planes(me, octets, layout)]
+def _shares(me: Party, octets: Bytes, layout: _Layout) -> list[Floats] | None:
+    """The same, centred. None if some are no residues."""
+    every = [me.kernels.residues(planes, me.code.primes) for planes in _planes(me, octets, layout)]
+    found = [one for one in every if one is not None]
+    return found if len(found) == len(every) else None
 
 
 def _without_covers(shares: list[Floats]) -> Dealt:
