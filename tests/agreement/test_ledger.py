@@ -1,5 +1,6 @@
 """A site's ledger: which openings together would determine a sum over few of its rows."""
 
+import contextlib
 import json
 import os
 import time
@@ -239,13 +240,31 @@ class TestFile:
     def test_it_is_bounded(self, path, monkeypatch):
         monkeypatch.setattr(ledger, "MOST_OPENINGS", 2)
         asked(path, "a", {"age": cell(*range(20))})
-        Ledger.read(path, KEY).check_room()
+        Ledger.read(path, KEY).check_room(40, 1)
         asked(path, "b", {"age": cell(*range(30))})
         with pytest.raises(StorageError, match=r"has 2 openings, and takes no more$"):
-            Ledger.read(path, KEY).check_room()
+            Ledger.read(path, KEY).check_room(40, 1)
         monkeypatch.setattr(ledger, "_MOST_BYTES", 10)
         with pytest.raises(StorageError, match=r"it is too large"):
             Ledger.read(path, KEY)
+
+    @pytest.mark.parametrize("count", [1, 100, 4000])
+    def test_what_it_takes_can_be_read_again(self, path, monkeypatch, count):
+        rows, columns = [f"patient {at}" for at in range(count)], {"age": cell(*range(count), of=count)}
+        asked(path, "a", columns, rows=rows)
+        before, new = Ledger.read(path, KEY), [f"other {at}" for at in range(count)]
+        for most in range(path.stat().st_size, 10**6, 1000):
+            monkeypatch.setattr(ledger, "_MOST_BYTES", most)
+            with contextlib.suppress(StorageError):
+                before.check_room(count, 1)
+                break
+        asked(path, "b", columns, rows=new)
+        assert len(Ledger.read(path, KEY).openings) == 2
+
+    def test_a_million_rows_of_1000_cells_are_refused_before_the_run(self, path):
+        with pytest.raises(StorageError, match=r"does not take 1000 cells of 1000000 rows, because a ledger"):
+            Ledger.read(path, KEY).check_room(10**6, 1000)
+        Ledger.read(path, KEY).check_room(10**6, 900)
 
     def test_one_that_cannot_be_written_refuses_and_stays(self, path, monkeypatch):
         asked(path, "a", {"age": cell(*range(20))})

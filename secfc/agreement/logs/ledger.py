@@ -46,6 +46,9 @@ _WORK = 1 << 29
 """About so many products are computed for all orders, some seconds."""
 
 _MARK_BYTES = 16
+_MARK_ROOM = 2 * _MARK_BYTES + 4
+_CELL_ROOM = 1 << 10
+"""Bytes of a cell in the file without its rows: of the name of its column, and of the opening."""
 
 _WAIT = 60.0
 """Seconds to wait for another process of the site that asks the ledger."""
@@ -96,10 +99,14 @@ class Ledger:
         marks = {mark: at for at, mark in enumerate(file.marks)}
         return cls(path=path, key=key, marks=marks, openings=list(file.openings))
 
-    def check_room(self) -> None:
-        """StorageError if it takes no more openings."""
+    def check_room(self, rows: int, cells: int) -> None:
+        """StorageError if it takes no more openings, or not so many cells of so many new rows."""
         if len(self.openings) >= MOST_OPENINGS:
             raise StorageError(f"ledger: {self.path} has {MOST_OPENINGS} openings, and takes no more")
+        before = self.path.stat().st_size if self.openings else 0
+        if before + rows * _MARK_ROOM + cells * ((len(self.marks) + rows) // 4 + _CELL_ROOM) > _MOST_BYTES:
+            text = f"{cells} cells of {rows} rows, because a ledger has at most {_MOST_BYTES} bytes"
+            raise StorageError(f"ledger: {self.path} does not take {text}")
 
     def positions(self, known_by: Sequence[str]) -> Ints:
         """The position of each row, new ones at the end. Equal texts are different rows, counted."""

@@ -211,6 +211,13 @@ class Participant(TakingPart):
             ledger.note(run, job, cells, rows)
             return set()
 
+    def _most_cells(self) -> int:
+        """Most cells that it writes down in a run."""
+        opened, schema = self._job.opened, self.agreement.preparation
+        described = 0 if opened.described is None else opened.described.numbers
+        centres = len(self.agreement.inputs) if opened.to and opened.noise is None else 0
+        return self._job.k * (described + centres) + (0 if schema is None else len(schema.opened))
+
     def _note_centres(self, labels: Labels) -> None:
         """Write down the clusters of its rows, if their centres were opened to somebody without noise."""
         opened = self._job.opened
@@ -238,7 +245,8 @@ class Participant(TakingPart):
         if self._known_by is not None:
             with self._past.ledger(self._identity) as ledger:
                 if not goes_on:  # it may have taken this run's openings
-                    ledger.check_room()  # before anything is shared
+                    # before anything is shared
+                    ledger.check_room(len(self._known_by), self._most_cells())
         if self.agreement.preparation is not None and self._rows.unprepared is None:
             self.preparation = Preparation(schema=self.agreement.preparation, statistics={})
 
