@@ -18,9 +18,6 @@ from secfc.kernels.interface import Bytes, Words
 
 _PRODUCTS, _WIRES = "signs products", "signs wires"  # purposes of keys
 
-_PIECE = 8192
-"""Words of leaves per step: 512 KiB with eight products of each, half an L2 cache."""
-
 
 class Arena:
     """Named buffers that grow as needed, for one party. They hold masks, so the repr hides them.
@@ -90,11 +87,14 @@ class Dealing:
     def signs(self, plan: BatchPlan, masks: Bytes) -> None:
         """Deal for the signs of all columns. `masks` is r."""
         bits, parity = _bits(plan, masks, self._kernels, self._arena)
-        for low in range(0, bits.shape[1], _PIECE):
-            words = min(_PIECE, bits.shape[1] - low)
-            part = self._next(((1 << plan.widths.chunk) - 1, words))
-            self._kernels.leaf_products(bits, low, part)
-            self._products.add(part)
+        every = [(part, self._next((plan.leaf, part.stop - part.start))) for part in plan.pieces]
+
+        def multiply(one: tuple[slice, Words]) -> None:
+            self._kernels.leaf_products(bits, one[0].start, one[1])
+
+        self._kernels.threads.each(multiply, every, size=plan.leaf * plan.leaves)
+        for _, products in every:
+            self._products.add(products)
         count = plan.chunks
         for groups in plan.comparison:
             masks_of = self.masks((2 * count - 1, plan.wires))
@@ -239,10 +239,13 @@ class Evaluating:
         """Shares of the leaves' wires, shape (2 chunks, words): l of all, then e."""
         shares = self._arena.words("leaves", (2 * plan.chunks, plan.wires))
         less, equal = shares.reshape(2, -1)
-        for low in range(0, less.size, _PIECE):
-            part = slice(low, min(low + _PIECE, less.size))
-            products = self._halves(((1 << plan.widths.chunk) - 1, part.stop - low))
-            self._kernels.leaves(bits, low, products, self.first, less[part], equal[part])
+        halves = self._halves((plan.leaf * plan.leaves,))
+
+        def evaluate(part: slice) -> None:
+            products = halves[plan.leaf * part.start : plan.leaf * part.stop].reshape(plan.leaf, -1)
+            self._kernels.leaves(bits, part.start, products, self.first, less[part], equal[part])
+
+        self._kernels.threads.each(evaluate, plan.pieces, size=halves.size)
         return shares
 
     def _halves(self, shape: tuple[int, ...]) -> Words:

@@ -10,6 +10,7 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
 from secfc.kernels.gates import ONES, WORD_BYTES, words_of
 from secfc.kernels.interface import Words
+from secfc.kernels.threads import parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,10 @@ FEW = 1 << 14
 """Numbers, over all rows, up to which they are compared with `WIDE` gates: that costs less than one more
 exchange. In a LAN an exchange costs the work for a message. A number takes about 70 bytes, and 40 more with
 wide gates (docs/decisions/041-comparing-by-three.md)."""
+
+
+_PIECE = 8192
+"""Words of leaves per step: 512 KiB with eight products of each, half an L2 cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +162,21 @@ class BatchPlan:
     def wires(self) -> int:
         """Words of a wire, over all columns."""
         return self.columns * self.words
+
+    @cached_property
+    def leaf(self) -> int:
+        """Bits dealt for a leaf."""
+        return (1 << self.widths.chunk) - 1
+
+    @cached_property
+    def leaves(self) -> int:
+        """Words of all leaves' wires."""
+        return self.chunks * self.wires
+
+    @cached_property
+    def pieces(self) -> list[slice]:
+        """Words of leaves that are computed at a time."""
+        return parts(self.leaves, -(-self.leaves // _PIECE))
 
     @cached_property
     def joined(self) -> int:

@@ -4,7 +4,7 @@ Numba refuses arrays of another type, number of axes or order. Loops check nothi
 together are compared here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from operator import index
@@ -17,6 +17,7 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels.gates import wires_of
 from secfc.kernels.interface import Bytes, Compared, Words
 from secfc.kernels.loading import loops
+from secfc.kernels.threads import parts
 from secfc.kernels.vectorised import MOST_WEIGHED, VectorisedKernels, check_doubled
 
 _FOUR = 4
@@ -84,9 +85,12 @@ class CompiledKernels(VectorisedKernels):
         if len(packed) != len(primes) or packed.shape[-1] % 3:
             raise ValueError("residues do not fit the primes, or are no words")
         found = np.empty((*packed.shape[:-1], packed.shape[-1] // 3))
-        count = len(primes)
-        below = _loops.residues(packed.reshape(count, -1), _moduli(primes), found.reshape(count, -1))
-        return found if below else None
+        planes, rows = packed.reshape(len(primes), -1), found.reshape(len(primes), -1)
+
+        def of_prime(at: int) -> bool:
+            return bool(_loops.residues(planes[at], primes[at], rows[at]))
+
+        return found if all(self.threads.each(of_prime, range(len(primes)), size=found.size)) else None
 
     def combined(self, factors: Floats, packed: Bytes, p: int) -> Floats:
         if factors.shape[1] != len(packed) or packed.shape[1] % 3:
@@ -135,7 +139,12 @@ class CompiledKernels(VectorisedKernels):
 
     def doubled_bits(self, packed: Bytes, radix: MixedRadix, out: Words) -> None:
         check_doubled(packed, radix, out)
-        _loops.doubled_bits(packed, _moduli(radix.primes), radix.factors, out)
+
+        def of_columns(some: slice) -> None:
+            own = np.ascontiguousarray(packed[:, some])
+            _loops.doubled_bits(own, _moduli(radix.primes), radix.factors, some.start, out)
+
+        self._shared(of_columns, packed.shape[1], packed.size // 3)
 
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:
         _check_leaves(bits, start, out)
@@ -150,7 +159,12 @@ class CompiledKernels(VectorisedKernels):
         _gates.leaves(bits, start, products, first, less, equal)
 
     def gate_products(self, less: Words, equal: Words, size: int, out: Words) -> None:
-        _gates.gate_products(less, equal, size, _check_gates(less, equal, size, out), out)
+        count = _check_gates(less, equal, size, out)
+
+        def of_nodes(some: slice) -> None:
+            _gates.gate_products(less, equal, size, count, some.start, some.stop, out)
+
+        self._shared(of_nodes, out.shape[1], out.size)
 
     def gates(
         self,
@@ -167,7 +181,15 @@ class CompiledKernels(VectorisedKernels):
         less, equal = (one.shape for one in out)
         if not all(fits) or less != shapes[deltas[0].shape[0] > 0] or equal not in shapes:
             raise ValueError("halves or shares do not fit the wires")
-        _gates.gates(*deltas, *halves, size, count, products, first, *out)
+
+        def of_nodes(some: slice) -> None:
+            _gates.gates(*deltas, *halves, size, count, some.start, some.stop, products, first, *out)
+
+        self._shared(of_nodes, products.shape[1], products.size)
+
+    def _shared(self, work: Callable[[slice], None], count: int, size: int) -> None:
+        """Work on so many equal parts, of this size together, by several threads."""
+        self.threads.each(work, parts(count, self.threads.for_work(size)), size=size)
 
     def _beyond(self, words: Bytes, p: int) -> Ints:
         found = np.empty(words.size // 3, dtype=np.int64)

@@ -84,11 +84,11 @@ def leaves(bits, start, products, first, less, equal):
         _copy(equal[low : low + b], table[0, :b])
 
 
-@loop(void(given(uint64, 2), given(uint64, 2), int64, int64, array(uint64, 3)))
-def gate_products(less, equal, size, count, out):
-    """See `secfc.kernels.gates.gate_products`; `count` is that of `wires_of`."""
-    table, (_, nodes, width) = _table(1 << count), out.shape
-    for node in range(nodes):
+@loop(void(given(uint64, 2), given(uint64, 2), int64, int64, int64, int64, array(uint64, 3)))
+def gate_products(less, equal, size, count, start, stop, out):
+    """See `secfc.kernels.gates.gate_products`; `count` is that of `wires_of`. Of some nodes."""
+    table, width = _table(1 << count), out.shape[2]
+    for node in range(start, stop):
         for low in range(0, width, _BLOCK):
             high, at = min(low + _BLOCK, width), 0
             b = high - low
@@ -111,12 +111,17 @@ def gate_products(less, equal, size, count, out):
 _WIRES = given(uint64, 2), given(uint64, 2)
 
 
-@loop(void(*_WIRES, *_WIRES, int64, int64, given(uint64, 3), boolean, array(uint64, 2), array(uint64, 2)))
-def gates(less, equal, less_halves, equal_halves, size, count, products, first, out_less, out_equal):
-    """See `secfc.kernels.gates.gates`; `count` is that of `wires_of`."""
-    entries, nodes, width = products.shape
+_OUT = array(uint64, 2), array(uint64, 2)
+
+
+@loop(void(*_WIRES, *_WIRES, int64, int64, int64, int64, given(uint64, 3), boolean, *_OUT))
+def gates(
+    less, equal, less_halves, equal_halves, size, count, start, stop, products, first, out_less, out_equal
+):
+    """See `secfc.kernels.gates.gates`; `count` is that of `wires_of`. Of some nodes."""
+    entries, _, width = products.shape
     table, total, one = _table(1 << count), _table(1 << size), _ONES if first else uint64(0)
-    for node in range(nodes):
+    for node in range(start, stop):
         for low in range(0, width, _BLOCK):
             high, at = min(low + _BLOCK, width), 0
             b, base = high - low, node * size

@@ -102,19 +102,15 @@ def redraw(words, spare, p):
     return True
 
 
-@loop(boolean(given(uint8, 2), given(int64, 1), array(float64, 2)))
-def residues(packed, primes, out):
-    """Centred residues of integers modulo a prime for each row, and whether all are below it."""
-    below = True
-    for index in range(primes.size):
-        part, row, p, largest = packed[index], out[index], int32(primes[index]), int32(0)
-        half = p // int32(2)
-        for i in range(row.size):
-            word = _word(part, i)
-            largest = max(largest, word)
-            row[i] = float64(word - p if word > half else word)
-        below &= largest < p
-    return below
+@loop(boolean(given(uint8, 1), int64, array(float64, 1)))
+def residues(packed, p, out):
+    """Centred residues of integers, and whether all are below p."""
+    largest, modulus, half = int32(0), int32(p), int32(p // 2)
+    for i in range(out.size):
+        word = _word(packed, i)
+        largest = max(largest, word)
+        out[i] = float64(word - modulus if word > half else word)
+    return largest < modulus
 
 
 @loop(void(given(float64, 2), given(uint8, 2), int64, array(float64, 2)))
@@ -500,10 +496,13 @@ def _transpose(lines):
             even[i] ^= uint32(one << uint32(1))
 
 
-@loop(void(given(uint8, 3), given(int64, 1), given(float64, 2), array(uint64, 4)))
-def doubled_bits(packed, primes, factors, out):
-    """Bits of the digits of 2 x. Rows are arranged in 64 strips, so that a transpose works on vectors."""
-    chunk, chunks, columns, words = out.shape
+@loop(void(given(uint8, 3), given(int64, 1), given(float64, 2), int64, array(uint64, 4)))
+def doubled_bits(packed, primes, factors, start, out):
+    """Bits of the digits of 2 x, from column `start` on.
+
+    Rows are arranged in 64 strips, so that a transpose works on vectors.
+    """
+    (chunk, chunks, _, words), columns = out.shape, packed.shape[1]
     count, rows, padded = primes.size, packed.shape[2] // 3, 64 * words
     places = chunk * chunks // count
     values, rest = np.empty((count, padded)), np.empty((count, BLOCK))
@@ -530,7 +529,7 @@ def doubled_bits(packed, primes, factors, out):
             for place in range(places):
                 at = (places - 1 - place) * words
                 group = (count - 1 - q) * (chunks // count) + place // chunk
-                target = out[place % chunk, group, column]
+                target = out[place % chunk, group, start + column]
                 low_half, high_half = lower[at : at + words], upper[at : at + words]
                 for w in range(words):
                     target[w] = uint64(low_half[w]) | uint64(high_half[w]) << uint64(32)

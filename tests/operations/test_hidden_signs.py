@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from operations.own_net import parties_of, play
 
-from secfc.comparing import batch, batch_plan
+from secfc.comparing import batch_plan
 from secfc.comparing.batch_plan import USUAL
 from secfc.field.packing import PackedResidues, pack
 from secfc.kernels.gates import to_rows
@@ -90,7 +90,7 @@ def test_an_evaluator_sees_the_same_whatever_the_signs_are(monkeypatch, name, ev
     monkeypatch.setattr(Party, "keys", keys)
     monkeypatch.setattr(batch_plan, "FEW", 0)  # wide gates are the same but for their widths
     monkeypatch.setitem(vars(USUAL), "chunk", chunk)
-    monkeypatch.setattr(batch, "_PIECE", 1 << 30)  # a keystream gives the values for all leaves at once
+    monkeypatch.setattr(batch_plan, "_PIECE", 1 << 30)  # a keystream gives the values for all leaves at once
     seen = []
 
     def carry(sender, recipient, place, data):

@@ -215,7 +215,8 @@ def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None
         code.deal_zeros(every[1], me.kernels, pieces[:, layout.shared : layout.zeros].reshape(shape))
     salts = me.masks.octets(SALT * code.n)
     pieces[:, layout.zeros :] = np.frombuffer(salts, np.uint8).reshape(code.n, SALT)
-    every_piece, paths = tree_of([hashlib.sha256(one[layout.proof :].data).digest() for one in pieces])
+    threads, size = me.kernels.threads, pieces.size // BYTES_PER_RESIDUE
+    every_piece, paths = tree_of(threads.each(_digest, [one[layout.proof :] for one in pieces], size=size))
     factors = coefficients(seed_of(me, _LABEL, me.number, every_piece), task.longest(me.number), code.moduli)
     proofs = b"".join(to_bytes(sums(one, factors, code.moduli), code.primes) for one in every)
     pieces[:, : layout.path] = np.frombuffer(b"".join(paths), np.uint8).reshape(code.n, -1)
@@ -230,6 +231,10 @@ def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None
         me.tell("root", root)
     own = _shares(me, pieces[me.number - 1], layout) if me.holds else None
     return root, None if own is None else _without_covers(own)
+
+
+def _digest(octets: Bytes) -> bytes:
+    return hashlib.sha256(octets.data).digest()
 
 
 def _no_polynomial(dealer: int, *, may_be_told_falsely: bool) -> CheatError:

@@ -17,6 +17,7 @@ from secfc.errors import CheatError, MessageError
 from secfc.field.array_types import Data
 from secfc.field.primes import primes_of
 from secfc.kernels import Choose
+from secfc.kernels.gates import WORD_BYTES
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Step, StepNotice, StepReport
@@ -128,7 +129,12 @@ class Stepping:
         self.me.outbox.clear()
         # The coordinator's comes last: when it is there, what others are sent is on the way.
         recipients = sorted(outbox, key=lambda recipient: recipient == COORDINATOR)
-        messages = (self._message(recipient, outbox[recipient]) for recipient in recipients)
+        words = sum(len(data) for letters in outbox.values() for _, data in letters) // WORD_BYTES
+
+        def made(recipient: int) -> Message | None:
+            return self._message(recipient, outbox[recipient])
+
+        messages = self.me.kernels.threads.each(made, recipients, size=words)
         return [one for one in messages if one is not None]
 
     def lose(self, client: int) -> list[Message]:
