@@ -69,13 +69,15 @@ def spare_words(count: int, p: int) -> int:
 
 
 def _redraw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Kernels) -> None:
-    """Make words of the keystream independent, uniform residues below p. Uses up the spare words after them.
+    """Make words of the keystream independent, uniform residues below p, if the spare ones were too few.
 
     A word of the keystream is uniform below 2**24. Each word that is not below p is replaced by the next
     spare word below p. So every word is uniform below p, independently of the others.
     """
-    while not kernels.redraw(words, spare, p):
+    enough = False
+    while not enough:
         stream.update_into(ZEROS[: spare.size], spare.data)
+        enough = kernels.redraw(words, spare, p)
 
 
 class ResidueStream(Guarded):
@@ -106,13 +108,32 @@ class ResidueStream(Guarded):
         if not packed.flags.c_contiguous:
             raise ValueError("the array is not contiguous")  # reshape would copy it
         for plane, p in zip(packed.reshape(len(primes), -1), primes, strict=True):
-            for low in range(0, plane.size, _BLOCK_BYTES):
-                part = plane[low : low + _BLOCK_BYTES]
-                spare = BYTES_PER_RESIDUE * spare_words(part.size // BYTES_PER_RESIDUE, p)
-                row = np.empty(part.size + spare, dtype=np.uint8)
-                self._stream.update_into(ZEROS[: row.size], row.data)
-                _redraw(self._stream, row[: part.size], row[part.size :], p, self._kernels)
-                put(part, row[: part.size], p)
+            blocks = [plane[low : low + _BLOCK_BYTES] for low in range(0, plane.size, _BLOCK_BYTES)]
+            self._draw_blocks([(one, *self._words(one.size, p)) for one in blocks], p, put)
+
+    def _words(self, size: int, p: int) -> tuple[Bytes, Bytes]:
+        """The next words of the keystream, of this size, and spare ones."""
+        spare = BYTES_PER_RESIDUE * spare_words(size // BYTES_PER_RESIDUE, p)
+        row = np.empty(size + spare, dtype=np.uint8)
+        self._stream.update_into(ZEROS[: row.size], row.data)
+        return row[:size], row[size:]
+
+    def _draw_blocks(
+        self, blocks: list[tuple[Bytes, Bytes, Bytes]], p: int, put: Callable[[Bytes, Bytes, int], None]
+    ) -> None:
+        def draw(block: tuple[Bytes, Bytes, Bytes]) -> bool:
+            part, words, spare = block
+            enough = self._kernels.redraw(words, spare, p)
+            if enough:
+                put(part, words, p)
+            return enough
+
+        size = sum(part.size for part, _, _ in blocks) // BYTES_PER_RESIDUE
+        every = self._kernels.threads.each(draw, blocks, size=size)
+        for (part, words, spare), enough in zip(blocks, every, strict=True):
+            if not enough:
+                _redraw(self._stream, words, spare, p, self._kernels)
+                put(part, words, p)
 
 
 class BitStream(Guarded):

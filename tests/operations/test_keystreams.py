@@ -72,6 +72,7 @@ def test_words_that_are_not_below_the_prime_are_drawn_again(kernels):
     p = PRIMES[0].p
     stream, row = Words([1, p, 2, 2**24 - 1, p - 1, p + 1, 7, p, 8]), np.empty(3 * 7, dtype=np.uint8)
     stream.update_into(row, row.data)
+    assert not kernels.redraw(row[:15], row[15:], p)
     keystream._redraw(stream, row[:15], row[15:], p, kernels)
     assert unpack(row[:15]).tolist() == [1, 7, 2, 8, p - 1]
     assert stream.left == []
