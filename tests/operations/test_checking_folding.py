@@ -9,6 +9,7 @@ from operations.own_net import dealt, parties_of, shared_rows
 from secfc.crypto.randomness import MaskSource
 from secfc.field.primes import Prime, primes_of
 from secfc.field.residues import canonical, reduce
+from secfc.kernels.threads import ALONE
 from secfc.operations.checking import folding, lane
 from secfc.operations.checking.folding import Fold, Vectors, block_length, value_at, values_of
 from secfc.operations.checking.lane import Lane
@@ -58,7 +59,7 @@ def test_h_adds_up_to_the_inner_product_and_is_that_of_the_vectors_at_each_point
     pairs = pairs_of(length)
     size = block_length(length)
     hidden = (uniform(PRIMES, 2, size), uniform(PRIMES, 2, size)) if hides else None
-    fold = Fold(Vectors(pairs, (2, 2), length), PRIMES, hidden)
+    fold = Fold(Vectors(pairs, (2, 2), length), PRIMES, ALONE, hidden)
     values, by = fold.values(), moduli(PRIMES, 2)
     assert values.shape == (2, 2, values_of(hides=hides))
     assert not reduce(values[..., : folding.BLOCKS].sum(axis=2) - inner(pairs), by).any()
@@ -70,7 +71,7 @@ def run(pairs, length, *, primes=PRIMES, count=2, masks=0, points=None, change=l
     """A lane of plain numbers, whose values of h may be changed: what is opened, and the first masks."""
     one = Lane(count, length)
     dealt_to_it = uniform(primes, masks + one.hidden)
-    one.begin(primes, pairs, dealt_to_it)
+    one.begin(primes, pairs, dealt_to_it, ALONE)
     for fold in range(one.folds):
         found = one.make_values(fold)
         assert found.shape == (len(primes), one.values_at(fold))

@@ -159,7 +159,8 @@ def _begin(me: Party, check: Check, coin: Tossed, factors: list[Arrays]) -> None
         pairs = (
             _pairs_of_answers(check.answers, factors) if lane.masked else _pairs_of_claims(check.claims, coin)
         )
-        lane.begin(me.code.primes, pairs, check.hidden.residues[:, at : at + masks + lane.hidden])
+        dealt_for = check.hidden.residues[:, at : at + masks + lane.hidden]
+        lane.begin(me.code.primes, pairs, dealt_for, me.kernels.threads)
         at += masks + lane.hidden
 
 

@@ -7,21 +7,25 @@ product of two vectors that are as long as one block. If a value was wrong, h is
 point is one of at most deg h zeros (Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai, CRYPTO 2019).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from math import factorial
+from math import factorial, prod
+from typing import TypeVar
 
 import numpy as np
 
 from secfc.field.array_types import Floats
 from secfc.field.residues import inverse, matmul, reduce
+from secfc.kernels.threads import Threads
 from secfc.lagrange.basis import lagrange_basis
 from secfc.sharing.formula import Arrays, Pair, moduli, products
 
+Found = TypeVar("Found")
+
 BLOCKS = 8
 
-_AT_ONCE = 1 << 17
-"""Numbers of a vector that are folded at a time."""
+_AT_ONCE = 1 << 14
+"""Numbers of a vector that are folded at a time: with three combinations and five primes about 2 MB."""
 
 
 class Vectors:
@@ -53,34 +57,41 @@ class Fold:
     are short, so all blocks are kept.
     """
 
-    def __init__(self, vectors: Vectors, primes: tuple[int, ...], hidden: Arrays | None = None) -> None:
-        self._vectors, self._primes = vectors, primes
+    def __init__(
+        self, vectors: Vectors, primes: tuple[int, ...], threads: Threads, hidden: Arrays | None = None
+    ) -> None:
+        self._vectors, self._primes, self._threads = vectors, primes, threads
         self._length, self._nodes = block_length(vectors.length), BLOCKS + (hidden is not None)
         self._kept = None if hidden is None else self._blocks(slice(0, self._length), hidden)
 
     def values(self) -> Floats:
         """H at the nodes, shape (P, combinations, values_of(hides))."""
         basis, by = _everywhere(self._nodes, self._primes)[:, np.newaxis], moduli(self._primes, 4)
-        total = np.zeros((*self._vectors.shape, self._nodes, self._nodes))
-        for _, (first, second) in self._parts():
-            total += matmul(first, second.swapaxes(2, 3), by)
+
+        def of_part(part: slice) -> Floats:
+            first, second = self._kept or self._blocks(part)
+            return matmul(first, second.swapaxes(2, 3), by)
+
+        total = np.sum(self._of_parts(of_part), axis=0)
         return products(matmul(basis, reduce(total, by), by), basis, self._primes)
 
     def at(self, points: Floats) -> Arrays:
         """The vectors at a point for each prime and combination, shape (P, combinations, block length)."""
         basis = weights(self._nodes, points, self._primes)[:, :, np.newaxis]
         found = np.empty((2, *self._vectors.shape, self._length))
-        for part, both in self._parts():
-            for out, own in zip(found, both, strict=True):
+
+        def of_part(part: slice) -> None:
+            for out, own in zip(found, self._kept or self._blocks(part), strict=True):
                 out[..., part] = matmul(basis, own, moduli(self._primes, 4))[:, :, 0]
+
+        self._of_parts(of_part)
         return found[0], found[1]
 
-    def _parts(self) -> Iterator[tuple[slice, Arrays]]:
-        """Slices of a block, with this part of all blocks."""
-        step = self._length if self._kept else max(1, _AT_ONCE // BLOCKS)
-        for start in range(0, self._length, step):
-            part = slice(start, min(start + step, self._length))
-            yield part, self._kept or self._blocks(part)
+    def _of_parts(self, work: Callable[[slice], Found]) -> list[Found]:
+        """The results for all slices of a block."""
+        step = self._length if self._kept else _AT_ONCE // BLOCKS
+        every = [slice(start, min(start + step, self._length)) for start in range(0, self._length, step)]
+        return self._threads.each(work, every, size=prod(self._vectors.shape) * self._vectors.length)
 
     def _blocks(self, part: slice, hidden: Arrays | None = None) -> Arrays:
         """A part of all blocks, and hidden ones: shape (P, combinations or 1, nodes, size)."""

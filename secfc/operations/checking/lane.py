@@ -4,6 +4,7 @@ import numpy as np
 
 from secfc.field.array_types import Floats
 from secfc.field.residues import reduce
+from secfc.kernels.threads import Threads
 from secfc.operations.checking.coins import Tossed
 from secfc.operations.checking.folding import BLOCKS, Fold, Vectors, block_length, value_at, values_of
 from secfc.sharing.formula import Pair, moduli, products
@@ -53,12 +54,12 @@ class Lane:
     def _is_last(self, fold: int) -> bool:
         return fold == self.folds - 1
 
-    def begin(self, primes: tuple[int, ...], pairs: list[Pair], dealt: Floats) -> None:
+    def begin(self, primes: tuple[int, ...], pairs: list[Pair], dealt: Floats, threads: Threads) -> None:
         """Take the vectors, and shares of what the dealer has dealt, shape (P, masks + hidden).
 
         Masks are as many as combinations, or none.
         """
-        self._primes, shape = primes, (len(primes), self.combinations)
+        self._primes, self._threads, shape = primes, threads, (len(primes), self.combinations)
         self._vectors = Vectors(pairs, shape, self._lengths[0])
         masks, blocks = np.split(dealt, [dealt.shape[1] - self.hidden], axis=1)
         both = blocks.reshape(len(primes), 2, self.combinations, -1)
@@ -70,7 +71,8 @@ class Lane:
         """The values of polynomials in a fold, shape (P, values)."""
         if fold >= self.folds:
             return np.zeros((len(self._primes), 0))
-        self._fold = Fold(self._vectors, self._primes, self._blocks if self._is_last(fold) else None)
+        hidden = self._blocks if self._is_last(fold) else None
+        self._fold = Fold(self._vectors, self._primes, self._threads, hidden)
         return self._fold.values().reshape(len(self._primes), -1)
 
     def go_on(self, fold: int, values: Floats, coin: Tossed) -> None:
