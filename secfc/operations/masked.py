@@ -50,11 +50,13 @@ class Answered:
         """
         assert self.held is not None
         planes = self.held.planes()
+        found = np.empty((len(primes), factors.shape[1], self.held.shape[2]))
 
-        def of_prime(at: int) -> Floats:
-            return kernels.combined(factors[0], planes[at], primes[at])
+        def of_prime(at: int) -> None:
+            kernels.combined(factors[0], planes[at], primes[at], found[at])
 
-        return np.stack(kernels.threads.each(of_prime, range(len(primes)), size=planes.size // 3))
+        kernels.threads.each(of_prime, range(len(primes)), size=planes.size // 3)
+        return found
 
 
 def masked(me: Party, answers: Answers) -> Generator[None, None, Masked]:

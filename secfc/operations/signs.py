@@ -20,7 +20,7 @@ from secfc.comparing.batch import Dealing, Evaluating
 from secfc.comparing.batch_plan import BatchPlan, Bracket
 from secfc.crypto.keystream import ResidueStream
 from secfc.field.array_types import Bools, Floats
-from secfc.field.packing import PackedResidues, pack, packed_bytes
+from secfc.field.packing import PackedResidues, pack, pack_canonical, packed_bytes
 from secfc.kernels.gates import WORD_BYTES, to_rows
 from secfc.kernels.interface import Bytes
 from secfc.operations.checking.check import checking, prepared
@@ -100,7 +100,9 @@ def halves(
     packed, whole = None, (len(me.code.primes), *shape)
     if numbers is not None:
         packed = PackedResidues.empty(whole)
-        packed.planes()[...] = pack(np.broadcast_to(numbers, whole), me.code.moduli)
+        given = numbers.astype(np.float64)
+        are_bits = given.ndim == len(shape)
+        packed.planes()[...] = pack_canonical(given) if are_bits else pack(given, me.code.moduli)
     half = yield from packed_halves(me, packed, shape)
     if half is None:
         return None
