@@ -92,11 +92,6 @@ class CompiledKernels(VectorisedKernels):
 
         return found if all(self.threads.each(of_prime, range(len(primes)), size=found.size)) else None
 
-    def combined(self, factors: Floats, packed: Bytes, p: int, out: Floats) -> None:
-        if factors.shape != (len(out), len(packed)) or packed.shape[1] != 3 * out.shape[1]:
-            raise ValueError("residues do not fit the factors or the buffer")
-        _loops.combined(factors, packed, p, out)
-
     def add_pairs(self, weights: Floats, values: Sequence[Bytes], p: int, packed: Bytes) -> None:
         count, k = weights.shape
         short = any(len(one) != k or one.shape[1] < packed.shape[1] for one in values)

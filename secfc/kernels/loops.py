@@ -113,27 +113,6 @@ def residues(packed, p, out):
     return largest < modulus
 
 
-@loop(void(given(float64, 2), given(uint8, 2), int64, array(float64, 2)))
-def combined(factors, packed, p, out):
-    """Combinations of rows of integers, reduced."""
-    (count, columns), rows = factors.shape, out.shape[1]
-    room, inverse, modulus = np.empty(PRODUCT), 1.0 / p, float64(p)
-    for low in range(0, rows, PRODUCT):
-        end = min(low + PRODUCT, rows)
-        values = room[: end - low]
-        out[:, low:end] = 0.0
-        for c in range(columns):
-            _unpack(packed[c, 3 * low : 3 * end], values)
-            for h in range(count):
-                total, factor = out[h, low:end], factors[h, c]
-                for i in range(values.size):
-                    total[i] += factor * values[i]
-                # 64 products below 2**46 and a reduced rest: below 2**53.
-                if c % (INNER // 2) == INNER // 2 - 1 or c == columns - 1:
-                    for i in range(values.size):
-                        total[i] = _reduced(total[i], inverse, modulus)
-
-
 @loop(void(array(uint8, 1), given(uint8, 1), int64))
 def add_masks(packed, masks, p):
     """Add masks to residues modulo p."""
@@ -320,18 +299,19 @@ def add_pairs(weights, first, second, p, packed):
     room, totals = np.empty((count * k, BLOCK)), np.empty(BLOCK)
     for low in range(0, rows, BLOCK):
         end, pair = min(low + BLOCK, rows), 0
-        total, values = totals[: end - low], room[:, : end - low]
+        size = end - low
+        total = totals[:size]
         for h in range(count * k):
             source = first[h] if h < k else second[h - k]
-            _unpack(source[3 * low : 3 * end], values[h])
+            unpack(source[3 * low : 3 * end], room[h, :size])
         for a in range(k):
             for b in range(a + 1, k):
                 part = packed[pair, 3 * low : 3 * end]
-                _unpack(part, total)
+                unpack(part, total)
                 for t in range(count):
-                    x, y = values[t * k + a], values[t * k + b]
+                    x, y = room[t * k + a, :size], room[t * k + b, :size]
                     u, v = weights[t, a], weights[t, b]
-                    for i in range(total.size):
+                    for i in range(size):
                         total[i] += u * y[i] - v * x[i]
                 _pack(total, p, part)
                 pair += 1

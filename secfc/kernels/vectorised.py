@@ -133,14 +133,6 @@ class VectorisedKernels:
             return None
         return np.stack([centre(unpack(plane), p) for plane, p in zip(packed, primes, strict=True)])
 
-    def combined(self, factors: Floats, packed: Bytes, p: int, out: Floats) -> None:
-        """Write combinations of packed rows, (columns, 3 * rows), reduced, shape (combinations, rows).
-
-        Factors, shape (combinations, columns), are below 2**22 in magnitude, so canonical residues are as
-        good as reduced ones: 128 products are 8.9984e15 at most, below 2**53.
-        """
-        out[...] = matmul(factors, unpack(packed), p)
-
     def add_pairs(self, weights: Floats, values: Sequence[Bytes], p: int, packed: Bytes) -> None:
         """Add ``sum_t w_ta v_tb - w_tb v_ta`` of pairs a < b to packed residues below p, in place.
 

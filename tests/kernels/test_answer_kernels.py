@@ -239,34 +239,6 @@ class TestResidues:
                 COMPILED.residues(np.zeros(shape, dtype=np.uint8), (P,))
 
 
-class TestCombined:
-    def assert_exact(self, factors: Floats, values: Floats, p: int) -> None:
-        expected = integers(factors) @ integers(values)
-        for kernels in BOTH:
-            out = np.empty(expected.shape)
-            kernels.combined(factors, pack(values, p), p, out)
-            assert congruent(out, expected, p)
-
-    @fills
-    @some_moduli
-    @every("rows", [0, *ROWS, *around(loops.PRODUCT)])
-    def test_rows_at_the_edges_of_blocks(self, rows: int, p: int, fill: str) -> None:
-        self.assert_exact(coefficients(3, 5), canonicals(fill, (5, rows), p), p)
-
-    @every("columns", [1, 63, 64, 65, 127, 128, 129, 300])
-    def test_any_number_of_the_largest_columns(self, columns: int) -> None:
-        self.assert_exact(np.full((3, columns), -(2.0**22)), np.full((columns, 9), P - 1.0), P)
-
-    def test_what_does_not_fit_is_refused(self) -> None:
-        for shape in ((2, 3), (3, 4)):
-            with pytest.raises(ValueError, match="do not fit the factors"):
-                COMPILED.combined(np.zeros((3, 3)), np.zeros(shape, dtype=np.uint8), P, np.zeros((3, 1)))
-
-
-def coefficients(count: int, columns: int) -> Floats:
-    return np.random.default_rng(0).integers(-(2**22), 2**22, (count, columns)).astype(np.float64)
-
-
 def octets_of(values: list[int]) -> np.ndarray:
     return np.frombuffer(b"".join(v.to_bytes(3, "little") for v in values), dtype=np.uint8).copy()
 
