@@ -9,7 +9,6 @@ from importlib.util import find_spec
 
 from secfc.errors import ParameterError
 from secfc.kernels.loading import NoLoopsError
-from secfc.kernels.memory import keep_memory
 from secfc.kernels.threads import ALONE, Threads
 from secfc.kernels.vectorised import VectorisedKernels
 
@@ -66,7 +65,6 @@ def choose(run_residues: int, threads: Threads = ALONE) -> Kernels:
 
     Each role has its own kernels, because they hold buffers that two threads must not share.
     """
-    keep_memory()
     if chosen_name(run_residues) == "compiled":
         kernels = load()
         if kernels is not None:
