@@ -43,7 +43,7 @@ class Half(NamedTuple):
 HALVES = {
     "between two resamples": Half("secfc.protocol.program.resampled", "_means_of", 2),
     "between resamples and overlaps": Half("secfc.protocol.program.resampled", "opened_tables"),
-    "between overlaps and their opening": Half("secfc.operations.ending.overlaps", "opening"),
+    "between overlaps and their opening": Half("secfc.operations.ending.overlaps", "_holder"),
     "between labels and cells": Half("secfc.operations.ending.cells", "opened_cells"),
     "between cells and bits of columns": Half("secfc.operations.ending.cells", "_passed"),
     "between bits of columns and numbers": Half("secfc.operations.ending.cells", "opened_to"),
