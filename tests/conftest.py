@@ -93,6 +93,21 @@ def postgres(postgres_server, monkeypatch):
     return postgres_server
 
 
+@pytest.fixture(autouse=True)
+def connections_end_with_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """At the end of a test close what its processes left open, as a system does. Python 3.13 warns of it."""
+    opened, connect = [], sqlite3.connect
+
+    def noted(*given: object, **named: object) -> sqlite3.Connection:
+        opened.append(connect(*given, **named | {"check_same_thread": False}))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    yield
+    for one in opened:
+        one.close()
+
+
 @pytest.fixture
 def closed_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The test opens SQLite connections, and has closed them all at its end. Python 3.13 warns of others."""

@@ -1,7 +1,6 @@
 """Runs for the tests of both drivers, and clinics that deposit rows."""
 
-import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,21 +9,6 @@ from support.organisations import Organisations
 from support.setups import make
 
 from secfc.drivers.setup import Setup
-
-
-@pytest.fixture(autouse=True)
-def connections_end_with_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """At the end of a test close what its processes left open, as a system does. Python 3.13 warns of it."""
-    opened, connect = [], sqlite3.connect
-
-    def noted(*given: object, **named: object) -> sqlite3.Connection:
-        opened.append(connect(*given, **named | {"check_same_thread": False}))
-        return opened[-1]
-
-    monkeypatch.setattr(sqlite3, "connect", noted)
-    yield
-    for one in opened:
-        one.close()
 
 
 @pytest.fixture(scope="session")
