@@ -43,19 +43,18 @@ def refilled(
     """
     distances, weights = yield from _own_distances(me, labels, of, rows)
     sets = [labels[h : h + 1] for h in range(labels.shape[0])]
-    gone = None
+    taken = None
     for h in empty:
         farthest, chosen = yield from _farthest(me, distances, weights)
-        if gone is None and not all((yield from below(me, 0 - farthest, [0]))):
+        if taken is None and not all((yield from below(me, 0 - farthest, [0]))):
             return labels, False
-        # The row leaves its set, and its distance becomes -1, which is below that of every other row.
-        left = yield from reduced(
-            me, joined([labels * chosen, ((distances + me.constant([1])) * chosen).reshape(1, -1)], 0)
-        )
-        gone = left[:-1] if gone is None else gone + left[:-1]
-        distances = distances - left[-1]
+        # Its distance becomes -1, which is below that of every other row: sets with rows are none of `empty`.
+        distances = distances - (yield from reduced(me, (distances + me.constant([1])) * chosen))
+        taken = chosen if taken is None else taken + chosen
         sets[h] = sets[h] + chosen.reshape(1, -1)
-    return (labels, False) if gone is None else (joined(sets, 0) - gone, True)
+    if taken is None:
+        return labels, False
+    return joined(sets, 0) - (yield from reduced(me, labels * taken)), True
 
 
 def _own_distances(

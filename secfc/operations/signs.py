@@ -36,7 +36,7 @@ _AT_ONCE = 1 << 22
 """Residues of an answer; gates take about four times as many bytes."""
 
 _LATER = 1 << 20
-"""Answers of which a check is made even if it may come later: evaluators and dealer keep them until then."""
+"""Answers and numbers of claims that are checked even if it may come later: parties keep them until then."""
 
 
 @dataclass(frozen=True, kw_only=True)

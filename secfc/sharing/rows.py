@@ -241,14 +241,14 @@ class Answers:
 
 def answers_of(shares: Shared, *, columns: int = 1) -> Answers:
     """Shares, of any shape, as answers with so many columns."""
-    rows, packed = shares.size // columns, None
+    rows, packed, primes = shares.size // columns, None, shares.primes
+    formula, shape = shares.formula, shares.shape  # the vectors need no residues of products
     if shares.residues is not None:
-        primes = np.array(shares.primes)[:, np.newaxis, np.newaxis]
-        packed = PackedResidues.empty((len(shares.primes), columns, rows))
-        packed.planes()[...] = pack(shares.residues.reshape(len(primes), columns, rows), primes)
+        packed = PackedResidues.empty((len(primes), columns, rows))
+        packed.planes()[...] = pack(shares.residues.reshape(packed.shape), moduli(primes, 3))
 
     def pairs(of_columns: Floats, of_rows: Floats) -> list[Pair]:
-        factors = crossed(of_columns, of_rows, shares.primes)
-        return shares.formula.pairs(factors.reshape(*factors.shape[:2], *shares.shape))
+        factors = crossed(of_columns, of_rows, primes)
+        return formula.pairs(factors.reshape(*factors.shape[:2], *shape))
 
-    return Answers((columns, rows), lambda combinations: shares.formula.length, packed, pairs)
+    return Answers((columns, rows), lambda combinations: formula.length, packed, pairs)

@@ -77,9 +77,13 @@ def _settling(me: Party, check: Check) -> Half:
 
 
 def prepared(me: Party, least: int = 0) -> Generator[None, None, Check | None]:
-    """The check of what was not checked yet. None if this is nothing, or fewer answers than `least`."""
+    """The check of what was not checked yet. None if this is nothing, or less than `least`.
+
+    That counts answers, and numbers of vectors of claims.
+    """
     claims, answers = me.unchecked
-    if not (claims or answers) or sum(prod(one.answers.shape) for one in answers) < least:
+    of_claims = sum(one.product.formula.length + 1 for one in claims)
+    if not (claims or answers) or of_claims + sum(prod(one.answers.shape) for one in answers) < least:
         return None
     me.unchecked = [], []
     yield from anchored(me)
@@ -88,7 +92,7 @@ def prepared(me: Party, least: int = 0) -> Generator[None, None, Check | None]:
         length = sum(one.answers.length(COMBINATIONS) for one in answers)
         lanes.append(Lane(COMBINATIONS, length, masked=True))
     if claims:
-        lanes.append(Lane(COMBINATIONS, sum(one.product.formula.length + 1 for one in claims)))
+        lanes.append(Lane(COMBINATIONS, of_claims))
     masks = yield from random_sharings(me, twins=sum(lane.values for lane in lanes))
     sums = COMBINATIONS if answers else 0
     hidden, own = yield from _hidden(me, sums + sum(lane.hidden for lane in lanes))

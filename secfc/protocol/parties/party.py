@@ -78,7 +78,7 @@ class Roles:
 
 @dataclass(kw_only=True, eq=False)
 class Claim:
-    """A product, and what it was reduced to, or opened as, once this is known."""
+    """A product without its residues, and what it was reduced to, or opened as, once this is known."""
 
     product: Shared
     value: Shared | None = None
@@ -224,7 +224,7 @@ class Party:
 
     def claim(self, product: Shared) -> Claim:
         """Note that a product is reduced or opened, so that its value is checked."""
-        claim = Claim(product=product)
+        claim = Claim(product=Shared(product.primes, product.shape, None, formula=product.formula))
         if self.roles.dealer != COORDINATOR:
             self.unchecked[0].append(claim)
         return claim
