@@ -76,7 +76,7 @@ class Checked(World):
         def carry(sender, recipient, place, data):
             seen = recipient in self.coalition and first <= place.step <= last
             seen = seen and not self.is_digest(sender, place)
-            if seen and place.tag != "root" and not place.tag.startswith(("anchor", "coin", "accepted")):
+            if seen and not place.tag.startswith(("root", "anchor", "coin", "accepted")):
                 numbers = two_worlds._numbers(self.code, place.tag, data)
                 if place.tag == "line":
                     self.lines.setdefault(recipient, {})[sender] = masked_sums(self, numbers)

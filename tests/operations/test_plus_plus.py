@@ -156,11 +156,13 @@ def tags_of_a_start():
 
 def test_nothing_is_opened_to_everybody_while_rows_are_drawn():
     tags = tags_of_a_start()
-    assert {tag for tag, to_coordinator in tags if to_coordinator} == {"root"}
+    assert {tag for tag, to_coordinator in tags if to_coordinator} == {"roots"}
     assert not {"bits", "mask", "share", "labels"} & {tag for tag, _ in tags}
 
 
 def test_many_answers_are_checked_while_rows_are_drawn(monkeypatch):
     monkeypatch.setattr(signs, "_LATER", 16)
     tags = tags_of_a_start()
-    assert {tag for tag, to_coordinator in tags if to_coordinator} == {"root", "anchor", "coin 0", "coin 1"}
+    assert {tag for tag, to_coordinator in tags if to_coordinator} == {
+        *("root", "roots", "anchor", "coin 0", "coin 1")
+    }

@@ -562,7 +562,8 @@ def test_of_steps_before_the_plan_few_bytes_are_kept(monkeypatch):
     client.receive(early(3))
 
 
-OPEN_TO_ALL = {"root", "refused", "value", "opened", "bits", "anchor", "coin 0", "coin 1", "accepted"}
+OPEN_TO_ALL = {"root", "roots", "refused", "value", "opened", "bits", "accepted"}
+OPEN_TO_ALL |= {"anchor", "coin 0", "coin 1"}
 
 
 def test_the_server_is_sent_no_share_of_a_label_and_others_are_sent_their_own_alone(monkeypatch):

@@ -4,8 +4,9 @@ A dealer sends every holder a piece, shares of [x] and of zeros <0>, with a proo
 and tells everybody a digest of the proof and all pieces. Coefficients follow from the root of a hash tree of
 all pieces, of the dealer, the step and all that was opened before (`seed_of`), so no tries are made ahead.
 Opens nothing. What dealers that may be lost tell all passes through the coordinator, so one that lies cannot
-tell parties different things. Who refuses pieces says so. A dealer that tells parties different digests is
-found in the next step, because all parties note what they got (`secfc.protocol.parties.inbox`).
+tell parties different things. Who refuses pieces says so. Of what evaluators deal both tell all digests, so
+all who go on have the same. Another dealer that tells parties different digests is found in the next step,
+because all parties note what they got (`secfc.protocol.parties.inbox`).
 """
 
 import hashlib
@@ -70,8 +71,21 @@ class _Task:
         """Most values of a kind that a dealer deals."""
         return max(self.sizes[dealer], self.zeros)
 
-    def roots(self) -> Generator[Wait, dict[int, Data], dict[int, bytes]]:
-        """The digest of each dealer that is left. The coordinator passes them on if some may be lost."""
+    def is_of_evaluators(self, me: Party) -> bool:
+        """Whether the evaluators deal."""
+        return not self.may_be_lost and self.dealers == me.roles.evaluators
+
+    def roots(self, me: Party) -> Generator[Wait, dict[int, Data], dict[int, bytes]]:
+        """The digest of each dealer that is left. The coordinator passes them on if some may be lost.
+
+        Of what evaluators deal both tell the digests of both. CheatError if they differ.
+        """
+        if self.is_of_evaluators(me):
+            first, second = (yield Wait("roots", self.dealers, DIGEST * len(self.dealers))).values()
+            if first != second:
+                text = "the evaluators told different digests of what they dealt"
+                raise CheatError(text, code=Code.BAD_MESSAGE)
+            return {one: bytes(first[DIGEST * at :][:DIGEST]) for at, one in enumerate(self.dealers)}
         if not self.may_be_lost:
             told = yield Wait("root", self.dealers, DIGEST)
             return {dealer: bytes(root) for dealer, root in told.items()}
@@ -148,6 +162,8 @@ def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None
     halves = [_witness(me, task), _party(me, task, segments)]
     if task.may_be_lost and me.number == COORDINATOR:
         halves += [_teller(me, task), _refusals(me, task)]
+    if task.is_of_evaluators(me) and me.evaluates:
+        halves.append(_evaluator(me, task))
     (kept, refused), shares, *_ = yield from me.together(halves)
     if me.holds and task.may_be_lost:
         mine = {(dealer, me.number) for dealer in kept if dealer not in shares}
@@ -181,7 +197,7 @@ def _party(me: Party, task: _Task, segments: Floats | None) -> Half:
     own = None if segments is None else _deal(me, task, segments)
     if not me.holds:
         return {}
-    roots, found = (yield from task.roots()), dict[int, Dealt]()
+    roots, found = (yield from task.roots(me)), dict[int, Dealt]()
     for dealer, root in roots.items():
         if own is not None and dealer == me.number:
             is_of_root, shares = own[0] == root, own[1]
@@ -227,6 +243,9 @@ def _deal(me: Party, task: _Task, segments: Floats) -> tuple[bytes, Dealt | None
     root = hashlib.sha256(every_piece + proofs).digest()
     if task.may_be_lost:  # the coordinator passes it on, so nobody is told anything else
         me.send(COORDINATOR, "root", root)
+    elif task.is_of_evaluators(me):
+        for evaluator in task.dealers:
+            me.send(evaluator, "root", root)
     else:
         me.tell("root", root)
     own = _shares(me, pieces[me.number - 1], layout) if me.holds else None
@@ -311,9 +330,19 @@ def _teller(me: Party, task: _Task) -> Half:
     me.tell("roots", left + b"".join(told.get(dealer, bytes(DIGEST)) for dealer in task.dealers))
 
 
+def _evaluator(me: Party, task: _Task) -> Half:
+    """Tell what both evaluators have dealt.
+
+    Holders multiply it, and send the product in the next step. With other shares at some of them the mask of
+    the product could be taken off (`reduction`), before anybody notes that digests differ.
+    """
+    told = yield Wait("root", task.dealers, DIGEST)
+    me.tell("roots", b"".join(told[dealer] for dealer in task.dealers))
+
+
 def _refusals(me: Party, task: _Task) -> Half:
     """Say who refuses whose pieces."""
-    yield from task.roots()
+    yield from task.roots(me)
     size = -(-me.code.n // 8)
     refused = yield Wait("refused", tuple(me.roles.holders), size, unless_lost=True)
     me.tell("refusals", b"".join(refused.get(j, bytes(size)) for j in me.roles.holders))
@@ -324,7 +353,7 @@ def _witness(me: Party, task: _Task) -> Half:
 
     Where nobody lies, who is refused by some was lost before all pieces were sent, and has not dealt.
     """
-    roots = yield from task.roots()
+    roots = yield from task.roots(me)
     for dealer, root in roots.items():
         me.note(dealer.to_bytes(2) + root)
     refused = frozenset[tuple[int, int]]()
