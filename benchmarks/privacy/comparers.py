@@ -134,7 +134,9 @@ def _twice_masks(first: Held, second: Held) -> Objects:
     plan = first.plan
     assert plan is not None
     chunk, places = plan.widths.chunk, plan.widths.chunk * plan.per_digit
-    products = np.concatenate([a ^ b for a, b in zip(first.halves, second.halves, strict=True)], axis=1)
+    (mine,), (others,) = first.halves, second.halves
+    every = [(mine ^ others)[plan.leaf * one.start : plan.leaf * one.stop] for one in plan.pieces]
+    products = np.concatenate([one.reshape(plan.leaf, -1) for one in every], axis=1)
     single = products[[(1 << i) - 1 for i in range(chunk)]]
     bits = single.reshape(chunk, plan.chunks, -1, plan.words)
     digits = np.zeros((len(first.primes), plan.bracket.columns, plan.rows))
