@@ -54,7 +54,9 @@ def sheet(folder: Path, columns: dict[str, list[float]]) -> Path:
 
 def sqlite(folder: Path, columns: dict[str, list[float]]) -> Query:
     path = folder / "north.db"
-    pd.DataFrame(columns).to_sql("data", create_engine(f"sqlite:///{path}"), index=False)
+    engine = create_engine(f"sqlite:///{path}")
+    pd.DataFrame(columns).to_sql("data", engine, index=False)
+    engine.dispose()
     return Query(origin=Origin.of(f"sqlite:///{path}"), query="SELECT * FROM data", name="north")
 
 

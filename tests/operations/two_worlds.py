@@ -7,6 +7,7 @@ coalition is uniform in an affine space, and linear algebra compares the spaces 
 of the second world are chosen so that the coalition sees the same there, and the next block follows.
 """
 
+import hashlib
 from math import prod
 from types import SimpleNamespace
 
@@ -128,14 +129,22 @@ class World:
         for me in parties.values():
             me.world, me.inside, me.masks = self, False, Drawn(me, frozenset({me.number}))
 
+        told, digests = {}, {}
+
         def carry(sender, recipient, place, data):
             seen = recipient in self.coalition and first <= place.step <= last
-            if seen and place.tag not in NO_NUMBERS and not self.is_digest(sender, place):
+            if seen and self.is_digest(sender, place):
+                digests[place.step, place.tag, recipient] = bytes(data)
+            elif seen and place.tag not in NO_NUMBERS:
+                told[place.step, place.tag, recipient] = bytes(data)
                 found.append((place.step, place.tag, sender, recipient, _numbers(self.code, place.tag, data)))
             return data
 
         programs = {j: self.operation(me, *(one(me) for one in self.inputs)) for j, me in parties.items()}
         play(parties, programs, carry=carry, lost=lambda me: me.step > last)
+        for place, digest in digests.items():
+            if place[2] != self.roles["first"]:  # which knows what it told itself
+                assert hashlib.sha256(told[place]).digest() == digest
         return np.concatenate([*(one for *_, one in sorted(found, key=lambda one: one[:4])), np.zeros(0)])
 
     def blocks(self):
