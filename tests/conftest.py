@@ -94,7 +94,7 @@ def postgres(postgres_server, monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def connections_end_with_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def connections_end_with_processes() -> Iterator[None]:
     """At the end of a test close what its processes left open, as a system does. Python 3.13 warns of it."""
     opened, connect = [], sqlite3.connect
 
@@ -102,8 +102,10 @@ def connections_end_with_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[
         opened.append(connect(*given, **named | {"check_same_thread": False}))
         return opened[-1]
 
-    monkeypatch.setattr(sqlite3, "connect", noted)
-    yield
+    # Not by the test's own patches: these would then be undone after those of other fixtures.
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(sqlite3, "connect", noted)
+        yield
     for one in opened:
         one.close()
 
