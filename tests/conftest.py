@@ -94,9 +94,12 @@ def postgres(postgres_server, monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def connections_end_with_processes() -> Iterator[None]:
-    """At the end of a test close what its processes left open, as a system does. Python 3.13 warns of it."""
-    opened, connect = [], sqlite3.connect
+def connections() -> Iterator[list[sqlite3.Connection]]:
+    """SQLite connections of the test. At its end they are closed, as a system does when a process ends.
+
+    Python 3.13 warns of others.
+    """
+    opened, connect = list[sqlite3.Connection](), sqlite3.connect
 
     def noted(*given: object, **named: object) -> sqlite3.Connection:
         opened.append(connect(*given, **named | {"check_same_thread": False}))
@@ -105,24 +108,17 @@ def connections_end_with_processes() -> Iterator[None]:
     # Not by the test's own patches: these would then be undone after those of other fixtures.
     with pytest.MonkeyPatch.context() as patches:
         patches.setattr(sqlite3, "connect", noted)
-        yield
+        yield opened
     for one in opened:
         one.close()
 
 
 @pytest.fixture
-def closed_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The test opens SQLite connections, and has closed them all at its end. Python 3.13 warns of others."""
-    opened, connect = [], sqlite3.connect
-
-    def noted(*given: object, **named: object) -> sqlite3.Connection:
-        opened.append(connect(*given, **named))
-        return opened[-1]
-
-    monkeypatch.setattr(sqlite3, "connect", noted)
+def closed_connections(connections: list[sqlite3.Connection]) -> Iterator[None]:
+    """The test opens SQLite connections, and has closed them all at its end."""
     yield
-    assert opened
-    for one in opened:
+    assert connections
+    for one in connections:
         with pytest.raises(sqlite3.ProgrammingError, match="closed"):
             one.execute("SELECT 1")
 

@@ -35,7 +35,6 @@ from secfc.crypto.identity import KNOWN, Identity, Roster
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.field.array_types import Ints, Labels
 
-DIGEST_BYTES = 32
 _STATEMENT = b"secfc introduction 1"
 _TRANSCRIPT = b"secfc transcript 1"
 _PROBE = X25519PrivateKey.from_private_bytes(bytes(32))

@@ -140,6 +140,14 @@ class PackedResidues(Payload):
         """Uninitialised residues, to be written through `planes`, with space for a header before them."""
         return cls._with_room(packed_bytes(shape), shape=shape)
 
+    @classmethod
+    def of(cls, residues: Floats, p: Floats) -> Self:
+        """Reduced residues, shape (primes, columns, rows), packed."""
+        primes, columns, rows = residues.shape
+        found = cls.empty((primes, columns, rows))
+        found.planes()[...] = pack(residues, p)
+        return found
+
     def planes(self) -> NDArray[np.uint8]:
         """The packed residues, shape (primes, columns, 3 * rows), as a view."""
         primes, columns, rows = self.shape

@@ -20,7 +20,7 @@ from secfc.field.packing import PackedResidues, unpack
 from secfc.field.residues import reduce
 from secfc.operations.masked import Masked
 from secfc.operations.signs import HiddenBits, halves
-from secfc.operations.under_masks import by_blocks, packed, under_masks
+from secfc.operations.under_masks import by_blocks, under_masks
 from secfc.operations.weighed import half_of_mask, new_masks, opened_parts
 from secfc.protocol.parties.party import Half, Party, at_once
 from secfc.sharing.shared import Shared, joined
@@ -69,4 +69,4 @@ def _evaluator(me: Party, part: Floats) -> Half:
     half = PackedResidues.empty(part.shape)
     half_of_mask(me, me.roles.dealer, me.number).fill(half.planes(), me.code.primes)
     mine = reduce(part + unpack(half.planes()), me.code.moduli)
-    return (yield from opened_parts(me, "product", packed(me, mine)))
+    return (yield from opened_parts(me, "product", PackedResidues.of(mine, me.code.moduli)))

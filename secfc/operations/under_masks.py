@@ -10,8 +10,8 @@ from typing import TypeVar
 import numpy as np
 
 from secfc.comparing.batch_plan import below_zero
-from secfc.field.array_types import Floats, Ints
-from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.array_types import Ints
+from secfc.field.packing import PackedResidues, unpack
 from secfc.field.residues import reduce
 from secfc.operations.masked import Masked, masked
 from secfc.operations.signs import (
@@ -39,15 +39,8 @@ def under_masks(me: Party, of: Masked) -> Shared:
 def to_compare(me: Party, numbers: Shared) -> Masked:
     """The same packed, shape (P, columns, rows)."""
     columns, rows = numbers.shape
-    held = None if numbers.residues is None else packed(me, numbers.residues)
+    held = None if numbers.residues is None else PackedResidues.of(numbers.residues, me.code.moduli)
     return Masked(shape=(len(me.code.primes), columns, rows), held=held)
-
-
-def packed(me: Party, residues: Floats) -> PackedResidues:
-    """Reduced residues, shape (P, columns, rows)."""
-    found = PackedResidues.empty(residues.shape)
-    found.planes()[...] = pack(residues, me.code.moduli)
-    return found
 
 
 def public(me: Party, value: int, count: int) -> Shared:

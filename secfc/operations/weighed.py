@@ -44,7 +44,7 @@ def weighed(me: Party, values: Masked, answers: Answers) -> Generator[None, None
     half = yield from packed_halves(me, values.held if me.deals else None, values.shape[1:])
     parts = []
     if values.held is not None and me.deals:
-        parts.append(at_once(_new_masks, me, values.held.planes(), shape))
+        parts.append(at_once(_masks_of_pairs, me, values.held.planes(), shape))
     if values.held is not None and half is not None:
         parts.append(_evaluator(me, values.held.planes(), half, shape))
     found = yield from me.together(parts)
@@ -98,7 +98,7 @@ def _add_pairs(me: Party, terms: list[tuple[Floats, Bytes]], found: PackedResidu
     me.kernels.threads.each(of_prime, range(len(planes)), size=prod(found.shape))
 
 
-def _new_masks(me: Party, both: Bytes, shape: tuple[int, int, int]) -> PackedResidues:
+def _masks_of_pairs(me: Party, both: Bytes, shape: tuple[int, int, int]) -> PackedResidues:
     found = new_masks(me, shape)
     _add_pairs(me, [(-_squares(me, both), both)], found)
     return found

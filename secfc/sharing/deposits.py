@@ -28,7 +28,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from secfc.crypto.channel import TAG_BYTES, Channel, Channels
-from secfc.crypto.handshake import DIGEST_BYTES, Session
+from secfc.crypto.handshake import Session
+from secfc.crypto.hash_tree import DIGEST_BYTES
 from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES, Identity, check_signature, x25519_key
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError, TooManyFaultsError

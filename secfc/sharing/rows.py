@@ -9,7 +9,7 @@ import numpy as np
 
 from secfc.errors import SecFCError
 from secfc.field.array_types import Floats, Ints, Shares
-from secfc.field.packing import PackedResidues, pack
+from secfc.field.packing import PackedResidues
 from secfc.field.residues import matmul, reduce
 from secfc.kernels import Kernels
 from secfc.sharing.formula import Draw, Formula, Pair, crossed, moduli, not_alone
@@ -244,8 +244,7 @@ def answers_of(shares: Shared, *, columns: int = 1) -> Answers:
     rows, packed, primes = shares.size // columns, None, shares.primes
     formula, shape = shares.formula, shares.shape  # the vectors need no residues of products
     if shares.residues is not None:
-        packed = PackedResidues.empty((len(primes), columns, rows))
-        packed.planes()[...] = pack(shares.residues.reshape(packed.shape), moduli(primes, 3))
+        packed = PackedResidues.of(shares.residues.reshape(len(primes), columns, rows), moduli(primes, 3))
 
     def pairs(of_columns: Floats, of_rows: Floats) -> list[Pair]:
         factors = crossed(of_columns, of_rows, primes)

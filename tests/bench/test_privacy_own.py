@@ -220,7 +220,7 @@ def test_whether_the_run_ends_tells_a_dealer_that_gives_wrong_halves_whether_it_
     """A half of r of set 1 that is 1 more makes u less by N + s of set 0, and so it makes its mask less."""
     start, row, rounds = START % 2, 5, []
     guess = int((one_round(start) == 0).sum()) + more
-    honest, masks = of_signs._deal_halves, of_weighed._new_masks
+    honest, masks = of_signs._deal_halves, of_weighed._masks_of_pairs
 
     def dealer(me, numbers):
         if numbers.shape[1] == 2:  # masks of values, not of bits
@@ -243,7 +243,7 @@ def test_whether_the_run_ends_tells_a_dealer_that_gives_wrong_halves_whether_it_
         return PackedResidues(payload=to_bytes(residues, me.code.primes), shape=shape)
 
     monkeypatch.setattr(of_signs, "_deal_halves", dealer)
-    monkeypatch.setattr(of_weighed, "_new_masks", new_masks)
+    monkeypatch.setattr(of_weighed, "_masks_of_pairs", new_masks)
     net = Net(ROWS, start, 2, max_iter=2)
     if not more:
         net.assert_as(in_the_clear(ROWS, start, 2, max_iter=2), *net.run())

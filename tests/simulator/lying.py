@@ -15,7 +15,7 @@ import numpy as np
 
 from secfc.crypto.channel import TAG_BYTES, Channel, Channels, Sealed
 from secfc.crypto.handshake import Handshake
-from secfc.crypto.hash_tree import DIGEST, depth_of
+from secfc.crypto.hash_tree import DIGEST_BYTES, depth_of
 from secfc.errors import CheatError, PartyError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES, primes_of, residues_needed
@@ -208,7 +208,7 @@ class LyingClient(Client):
 
     def _first_residue(self, what: str) -> int:
         """Bytes before the residues: in a piece there is a path."""
-        return DIGEST * depth_of(self._job.n) if what == "piece" else 0
+        return DIGEST_BYTES * depth_of(self._job.n) if what == "piece" else 0
 
     def _residues(self, what: str, letter: bytes) -> PackedResidues:
         """The residues of a letter, modulo the primes by which its sender shares now."""

@@ -31,7 +31,8 @@ from secfc.agreement.deposits.store import Store
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.schemas import Hex32, decoded, encoded
 from secfc.agreement.statement import Short
-from secfc.crypto.handshake import DIGEST_BYTES, Session
+from secfc.crypto.handshake import Session
+from secfc.crypto.hash_tree import DIGEST_BYTES
 from secfc.crypto.identity import SIGNATURE_BYTES, Identity
 from secfc.errors import AgreementError, MessageError, ParameterError, SealError, SecFCError, StorageError
 from secfc.errors.codes import Code

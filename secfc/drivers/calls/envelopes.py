@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from secfc.crypto.handshake import DIGEST_BYTES
+from secfc.crypto.hash_tree import DIGEST_BYTES
 from secfc.crypto.identity import SIGNATURE_BYTES, Identity, Roster
 from secfc.errors import MessageError
 from secfc.protocol.messages import RUN_ID_BYTES

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from secfc.crypto.hash_tree import DIGEST
+from secfc.crypto.hash_tree import DIGEST_BYTES
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Data
@@ -18,6 +18,6 @@ def all_have(me: Party, tag: str, digest: bytes, text: str) -> Generator[Wait, d
     others = tuple(holder for holder in me.roles.holders if holder != me.number)
     for holder in others:
         me.send(holder, tag, digest)
-    told = yield Wait(tag, others, DIGEST)
+    told = yield Wait(tag, others, DIGEST_BYTES)
     if any(data != digest for data in told.values()):
         raise CheatError(f"client {me.number}: {text}", code=Code.BAD_MESSAGE)

@@ -13,7 +13,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from secfc.crypto.hash_tree import DIGEST
+from secfc.crypto.hash_tree import DIGEST_BYTES
 from secfc.errors import CheatError
 from secfc.field.array_types import Data, Ints
 from secfc.operations.beginning.united_dealing import ELEMENT, deal_part, elements_of
@@ -84,13 +84,13 @@ def _end(me: Party, role: _Role, most: int) -> Half:
         outcome = yield from _found(role)
     if isinstance(role, UnionServer):
         me.tell("union stage", _report(role, outcome))
-    told = (yield Wait("union stage", (COORDINATOR,), DIGEST + _PARTS))[COORDINATOR]
+    told = (yield Wait("union stage", (COORDINATOR,), DIGEST_BYTES + _PARTS))[COORDINATOR]
     if role is not None and told != _report(role, outcome):
         raise CheatError(
             f"client {me.number}: the server reports another result of the union than the clients' shares "
             "give, or than it told"
         )
-    parts = int.from_bytes(told[DIGEST:])
+    parts = int.from_bytes(told[DIGEST_BYTES:])
     if parts > most:
         raise CheatError(f"the server tells a stage of {parts} parts of the union, the first has {most}")
     me.note(bytes(told))

@@ -13,7 +13,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from secfc.crypto.hash_tree import DIGEST
+from secfc.crypto.hash_tree import DIGEST_BYTES
 from secfc.errors import UnionError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Data
@@ -73,8 +73,8 @@ def _pieces(me: Party, role: UnionClient, dealt: Dealing) -> tuple[list[bytes], 
 
 def _checked(me: Party, role: UnionClient, part: int, dealer: int, head: bytes, end: Data) -> Elements:
     """The shares of which, with a salt, the head has a digest, if they agree with the proof."""
-    digests, own = head[: DIGEST * me.code.n], DIGEST * (me.number - 1)
-    if hashlib.sha256(end).digest() != digests[own : own + DIGEST]:
+    digests, own = head[: DIGEST_BYTES * me.code.n], DIGEST_BYTES * (me.number - 1)
+    if hashlib.sha256(end).digest() != digests[own : own + DIGEST_BYTES]:
         raise no_polynomial(dealer)
     shares, proof = elements_of(end[:-SALT]), elements_of(head[len(digests) :])
     role.check(dealer, part, shares, proof, seed_of(me, _LABEL, dealer, digests))

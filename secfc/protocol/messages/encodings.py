@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from secfc.crypto.channel import TAG_BYTES, Sealed
-from secfc.crypto.handshake import COIN_BYTES, DIGEST_BYTES, Introduction
+from secfc.crypto.handshake import COIN_BYTES, Introduction
+from secfc.crypto.hash_tree import DIGEST_BYTES
 from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES
 from secfc.errors import MessageError
 from secfc.field.array_types import Ints, Labels

@@ -5,7 +5,8 @@ from inspect import get_annotations
 from typing import Annotated, ClassVar, Literal, dataclass_transform
 
 from secfc.crypto.channel import Sealed
-from secfc.crypto.handshake import DIGEST_BYTES, Introduction
+from secfc.crypto.handshake import Introduction
+from secfc.crypto.hash_tree import DIGEST_BYTES
 from secfc.errors import MessageError
 from secfc.field.array_types import Ints, Labels
 from secfc.field.label_packing import PackedLabels

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from secfc.crypto.hash_tree import DIGEST, depth_of, root_of, tree_of
+from secfc.crypto.hash_tree import DIGEST_BYTES, depth_of, root_of, tree_of
 from secfc.errors import CheatError, MessageError, PartyError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Data, Floats
@@ -81,21 +81,23 @@ class _Task:
         Of what evaluators deal both tell the digests of both. CheatError if they differ.
         """
         if self.is_of_evaluators(me):
-            first, second = (yield Wait("roots", self.dealers, DIGEST * len(self.dealers))).values()
+            first, second = (yield Wait("roots", self.dealers, DIGEST_BYTES * len(self.dealers))).values()
             if first != second:
                 text = "the evaluators told different digests of what they dealt"
                 raise CheatError(text, code=Code.BAD_MESSAGE)
-            return {one: bytes(first[DIGEST * at :][:DIGEST]) for at, one in enumerate(self.dealers)}
+            return {
+                one: bytes(first[DIGEST_BYTES * at :][:DIGEST_BYTES]) for at, one in enumerate(self.dealers)
+            }
         if not self.may_be_lost:
-            told = yield Wait("root", self.dealers, DIGEST)
+            told = yield Wait("root", self.dealers, DIGEST_BYTES)
             return {dealer: bytes(root) for dealer, root in told.items()}
         bits = -(-len(self.sizes) // 8)
-        told = yield Wait("roots", (COORDINATOR,), bits + DIGEST * len(self.sizes))
+        told = yield Wait("roots", (COORDINATOR,), bits + DIGEST_BYTES * len(self.sizes))
         data = told[COORDINATOR]
         left = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=len(self.sizes))
-        starts = range(bits, len(data), DIGEST)
+        starts = range(bits, len(data), DIGEST_BYTES)
         every = zip(self.dealers, left, starts, strict=True)
-        return {dealer: bytes(data[at : at + DIGEST]) for dealer, one, at in every if one}
+        return {dealer: bytes(data[at : at + DIGEST_BYTES]) for dealer, one, at in every if one}
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class _Layout:
         code, of_zeros = me.code, COVERS if zeros else 0
         proof = code.narrow * COVERS + (code.wide - code.ell) * of_zeros
         counts = proof, shared + COVERS, zeros + of_zeros
-        sizes = [DIGEST * depth_of(code.n), *(size_of(count, code.primes) for count in counts), SALT]
+        sizes = [DIGEST_BYTES * depth_of(code.n), *(size_of(count, code.primes) for count in counts), SALT]
         return cls(*np.cumsum(sizes).tolist())
 
 
@@ -178,12 +180,12 @@ def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None
 
 def most_told_bytes(n: int) -> int:
     """Most bytes of what the coordinator passes on, where holders deal."""
-    return n * (DIGEST + n)
+    return n * (DIGEST_BYTES + n)
 
 
 def most_piece_bytes(n: int, primes: int, values: int) -> int:
     """Most bytes of a piece with so many [x] and as many <0>."""
-    return DIGEST * depth_of(n) + BYTES_PER_RESIDUE * primes * 2 * (values + COVERS + COVERS * n) + SALT
+    return DIGEST_BYTES * depth_of(n) + BYTES_PER_RESIDUE * primes * 2 * (values + COVERS + COVERS * n) + SALT
 
 
 def added(me: Party, parts: list[Floats], size: int) -> Shared:
@@ -325,9 +327,9 @@ def _proofs(me: Party, octets: Bytes) -> list[Floats]:
 
 def _teller(me: Party, task: _Task) -> Half:
     """Pass on what dealers tell everybody, but for those that are lost."""
-    told = yield Wait("root", task.dealers, DIGEST, unless_lost=True)
+    told = yield Wait("root", task.dealers, DIGEST_BYTES, unless_lost=True)
     left = np.packbits([dealer in told for dealer in task.dealers]).tobytes()
-    me.tell("roots", left + b"".join(told.get(dealer, bytes(DIGEST)) for dealer in task.dealers))
+    me.tell("roots", left + b"".join(told.get(dealer, bytes(DIGEST_BYTES)) for dealer in task.dealers))
 
 
 def _evaluator(me: Party, task: _Task) -> Half:
@@ -336,7 +338,7 @@ def _evaluator(me: Party, task: _Task) -> Half:
     Holders multiply it, and send the product in the next step. With other shares at some of them the mask of
     the product could be taken off (`reduction`), before anybody notes that digests differ.
     """
-    told = yield Wait("root", task.dealers, DIGEST)
+    told = yield Wait("root", task.dealers, DIGEST_BYTES)
     me.tell("roots", b"".join(told[dealer] for dealer in task.dealers))
 
 

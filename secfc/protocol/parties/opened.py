@@ -9,7 +9,7 @@ so a wrong row passes one with probability 1/p.
 import hashlib
 from collections.abc import Generator, Mapping
 
-from secfc.crypto.handshake import DIGEST_BYTES
+from secfc.crypto.hash_tree import DIGEST_BYTES
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Data, Floats

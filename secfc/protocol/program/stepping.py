@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from secfc.crypto.channel import Channels
-from secfc.crypto.handshake import DIGEST_BYTES
+from secfc.crypto.hash_tree import DIGEST_BYTES
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError
 from secfc.field.array_types import Data
